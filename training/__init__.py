@@ -1,0 +1,1 @@
+"""From raw data to an evaluated checkpoint: `python -m training --help`."""
