@@ -6,7 +6,7 @@ Positions count target tokens from 0 (the first token after <bos>); source posit
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Union
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ClampGate:
     positions: tuple[int, ...] | None = None
 
 
-Edit = Union[Force, Ban, AttentionRow, AttentionBlend, ClampGate]
+Edit = Force | Ban | AttentionRow | AttentionBlend | ClampGate
 EDITS = {kind.__name__: kind for kind in (Force, Ban, AttentionRow, AttentionBlend, ClampGate)}
 
 

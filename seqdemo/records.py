@@ -6,8 +6,9 @@ Any framework could write these records; figures and pages read nothing else.
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 
