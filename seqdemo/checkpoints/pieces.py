@@ -1,0 +1,176 @@
+"""Tokenizer files, read without trusting them.
+
+They are parsed by C++ and Rust code. A stranger's file is therefore taken apart first in a child process with a limit on
+time and memory; only one that passed there is parsed here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from seqdemo.checkpoints.client import without_secrets
+from seqdemo.checkpoints.folder import parse_json
+from seqdemo.errors import InputError
+from seqdemo.text import SPECIALS, TOKENIZERS, Characters, Subwords, Tokenizer, Words
+
+SECONDS = 10.0
+MAX_PIECE = 256
+EXERCISE = (
+    "a" * 3000,
+    "The quick brown fox; it's 12:30.\n" * 60,
+    "नमस्ते दुनिया " * 100,
+    "\u0301" * 500,
+    "".join(map(chr, range(32, 2000))),
+)
+_passed: set[str] = set()
+
+
+def parse_tokenizer(spec: dict[str, str], data: bytes, trusted: bool) -> Tokenizer:
+    key = hashlib.sha256(spec["kind"].encode() + data).hexdigest()
+    if not trusted and key not in _passed:
+        try_in_child(spec, data)
+        _passed.add(key)
+    return parse(spec, data)
+
+
+def parse(spec: dict[str, str], data: bytes) -> Tokenizer:
+    try:
+        return TOKENIZERS[spec["kind"]].parse(data)
+    except Exception as error:  # whatever the parsers raise, sentencepiece and tokenizers have no common class
+        raise InputError(f"{spec['file']} is not a {spec['kind']} tokenizer: {str(error)[:200]}") from None
+
+
+def try_in_child(spec: dict[str, str], data: bytes) -> None:
+    """Parse and use the file where neither a crash nor endless work can hurt."""
+    command = [sys.executable, str(Path(__file__).with_name("probe.py"))]
+    request = json.dumps({"spec": spec, "data": base64.b64encode(data).decode()}).encode()
+    try:
+        done = subprocess.run(command, input=request, capture_output=True, timeout=SECONDS, env=without_secrets(), check=False)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{spec['file']}: reading this tokenizer takes too long; it is refused.") from None
+    lines = done.stdout.decode(errors="replace").splitlines()
+    if done.returncode or not lines:
+        raise InputError(f"{spec['file']}: reading this tokenizer fails or takes too much memory; it is refused.")
+    verdict = json.loads(lines[-1])
+    if verdict:
+        raise InputError(verdict)
+
+
+def take_apart(spec: dict[str, str], data: bytes) -> None:
+    """What the child does: structure, then the parser, then some texts there and back."""
+    STRUCTURE[spec["kind"]](spec["file"], data)
+    tokenizer = parse(spec, data)
+    for text in EXERCISE:
+        tokenizer.decode(tokenizer.encode(text).ids)
+
+
+def _characters(file: str, data: bytes) -> None:
+    value = parse_json(data, file)
+    if not isinstance(value, dict) or set(value) != {"keep_space", "pieces"} or not isinstance(value["pieces"], list):
+        raise InputError(f"{file}: a character file has exactly keep_space and pieces.")
+
+
+def _words(file: str, data: bytes) -> None:
+    """Only what Words writes: a plain table. No pattern of a stranger is ever run."""
+    value = parse_json(data, file)
+    own = json.loads(words_template())
+    if not isinstance(value, dict) or set(value) != set(own):
+        raise InputError(f"{file}: not the keys of a words tokenizer.")
+    differing = [key for key in own if key != "model" and value[key] != own[key]]
+    if differing:
+        raise InputError(f"{file}: {', '.join(differing)} must be as seqdemo writes them.")
+    model = value["model"]
+    if not isinstance(model, dict) or set(model) != {"type", "vocab", "unk_token"} or model["type"] != "WordLevel":
+        raise InputError(f"{file}: the model must be a WordLevel table.")
+    vocabulary = model["vocab"]
+    if not isinstance(vocabulary, dict) or sorted(map(str, vocabulary.values())) != sorted(map(str, range(len(vocabulary)))):
+        raise InputError(f"{file}: the words must be numbered from 0 without gaps or repeats.")
+    if model["unk_token"] != "<unk>":
+        raise InputError(f"{file}: the unknown word must be <unk>.")
+
+
+def words_template() -> bytes:
+    return Words.train([]).dump()
+
+
+def _subwords(file: str, data: bytes) -> None:
+    """No normalisation table: it could blow a short text up to any length."""
+    for number, value in protobuf(data, file):
+        table = number in (3, 5) and isinstance(value, bytes) and any(key == 2 and text for key, text in protobuf(value, file))
+        if table:
+            raise InputError(f"{file}: a normalisation table is not allowed; train with the rule 'identity'.")
+
+
+STRUCTURE = {"characters": _characters, "words": _words, "subwords": _subwords}
+
+
+def protobuf(data: bytes, file: str) -> Iterator[tuple[int, bytes | int]]:
+    """Field numbers and values at the top of a message."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at, file)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            value, at = _varint(data, at, file)
+            yield number, value
+            continue
+        if kind == 2:
+            length, at = _varint(data, at, file)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise InputError(f"{file}: not a sentencepiece model.")
+        if at + length > len(data):
+            raise InputError(f"{file}: cut short.")
+        yield number, data[at : at + length]
+        at += length
+
+
+def _varint(data: bytes, at: int, file: str) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            raise InputError(f"{file}: cut short.")
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+    raise InputError(f"{file}: not a sentencepiece model.")
+
+
+def check_fit(config: dict[str, Any], source: Tokenizer | None, target: Tokenizer) -> None:
+    """Tokenizers against the embeddings, the special tokens and the languages."""
+    sides = [(source, "source"), (target, "target")] if source is not target else [(target, "target")]
+    for tokenizer, side in sides:
+        if tokenizer is not None:
+            _check_size(tokenizer, config["model"][f"{side}_vocabulary"], config["tokenizers"][side]["file"])
+    if source is target and config["model"]["source_vocabulary"] != config["model"]["target_vocabulary"]:
+        raise InputError("config.json: one tokenizer for source and target needs equal vocabularies.")
+    tags = source.tags() if isinstance(source, Characters) else []
+    lacking = [language for language in config.get("languages", ()) if language not in tags]
+    if lacking:
+        raise InputError(f"config.json: languages {', '.join(lacking)} have no tag in the source tokenizer.")
+
+
+def _check_size(tokenizer: Tokenizer, expected: int, file: str) -> None:
+    if len(tokenizer) != expected:
+        raise InputError(f"{file} has {len(tokenizer):,} pieces, but the embedding of config.json {expected:,}.")
+    pieces = [tokenizer.piece(index) for index in range(len(tokenizer))]
+    if tuple(pieces[:4]) != SPECIALS:
+        raise InputError(f"{file}: pieces 0 to 3 must be {', '.join(SPECIALS)}, not {', '.join(pieces[:4])[:80]}.")
+    if len(set(pieces)) != len(pieces):
+        raise InputError(f"{file}: a piece stands twice.")
+    if max(map(len, pieces)) > MAX_PIECE:
+        raise InputError(f"{file}: a piece is longer than {MAX_PIECE} characters.")
+    if isinstance(tokenizer, Subwords):
+        inner = tokenizer.processor
+        if (inner.pad_id(), inner.bos_id(), inner.eos_id(), inner.unk_id()) != (0, 1, 2, 3):
+            raise InputError(f"{file}: its special tokens are missing or not numbered 0 to 3.")

@@ -1,0 +1,189 @@
+"""A checkpoint in a folder: save, and a strict load."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from seqdemo.checkpoints import folder as files
+from seqdemo.checkpoints.bundled import shared_folder
+from seqdemo.checkpoints.description import ENCODER_OF_TASK, check_config, model_config, parse_config
+from seqdemo.checkpoints.folder import CARD, CONFIG, FORMAT, METRICS, WEIGHTS, Damaged, Folder
+from seqdemo.checkpoints.pieces import check_fit, parse_tokenizer
+from seqdemo.checkpoints.weights import compare, fill, own_tensors, parse_header, read_tensors, to_bytes
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.text import Tokenizer
+
+CNN_PREFIX = "encoder.cnn."
+ARCHITECTURES: dict[str, type[nn.Module]] = {"Seq2Seq": Seq2Seq, "LanguageModel": LanguageModel}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model ready to use, with all that travels with it."""
+
+    name: str
+    task: str  # translate | transliterate | caption | complete
+    model: nn.Module
+    source_text: Tokenizer | None
+    target_text: Tokenizer | None
+    config: dict[str, Any]
+    metrics: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    revision: str = ""  # the commit on the Hub; empty for a local folder
+    card: str = ""  # README.md as it is: show it as text, never as HTML
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(self.config.get("languages", ()))
+
+    @property
+    def size(self) -> int:
+        """Bytes the weights take in memory."""
+        return sum(tensor.numel() * tensor.element_size() for tensor in own_tensors(self.model).values())
+
+
+def save(
+    folder: str | Path,
+    model: nn.Module,
+    config: dict[str, Any],
+    source_text: Tokenizer | None = None,
+    target_text: Tokenizer | None = None,
+    metrics: dict[str, Any] | None = None,
+    card: str = "",
+    shared: str | Path | None = None,
+) -> Path:
+    """Write a checkpoint; `config` holds name, task and what else is known (languages, licence, limits...), the rest is
+    filled in. A CNN's weights go into the folder `shared`, or into `folder` itself. Every file is replaced as a whole."""
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    config = {**config, "format": FORMAT, "architecture": architecture_of(model), "model": model.config.to_json()}  # type: ignore[union-attr, operator]
+    config["tokenizers"] = save_tokenizers(path, source_text, target_text)
+    weights = own_tensors(model)
+    if ENCODER_OF_TASK.get(str(config.get("task"))) == "image":
+        config["shared"] = {"cnn": save_cnn(Path(shared) if shared else path, model)}
+        weights = {name: tensor for name, tensor in weights.items() if not name.startswith(CNN_PREFIX)}
+    check_config(config)
+    files.replace_file(path / WEIGHTS, to_bytes(weights, WEIGHTS))
+    files.replace_file(path / CONFIG, files.pretty_json(config))
+    if metrics is not None:
+        files.replace_file(path / METRICS, files.pretty_json(metrics))
+    if card:
+        files.replace_file(path / CARD, card.encode())
+    files.write_manifest(path)
+    return path
+
+
+def architecture_of(model: nn.Module) -> str:
+    for name, kind in ARCHITECTURES.items():
+        if isinstance(model, kind):
+            return name
+    raise InputError(f"A {type(model).__name__} cannot be saved; only {' and '.join(ARCHITECTURES)} can.")
+
+
+def save_tokenizers(path: Path, source: Tokenizer | None, target: Tokenizer | None) -> dict[str, dict[str, str]]:
+    """One file a tokenizer; one file for both where source and target are the same object."""
+    if target is None:
+        return {}
+    if source is None:
+        return {"target": target.save(path, "target")}
+    if source is target:
+        spec = target.save(path, "pieces")
+        return {"source": spec, "target": spec}
+    return {"source": source.save(path, "source"), "target": target.save(path, "target")}
+
+
+def save_cnn(path: Path, model: nn.Module) -> dict[str, str]:
+    """The CNN's weights under its own name; they are shared by every captioner over the same CNN."""
+    own = {name[len(CNN_PREFIX) :]: tensor for name, tensor in own_tensors(model).items() if name.startswith(CNN_PREFIX)}
+    file = f"{model.config.cnn}.safetensors"  # type: ignore[union-attr]
+    data = to_bytes(own, file)
+    path.mkdir(parents=True, exist_ok=True)
+    files.replace_file(path / file, data)
+    return {"file": file, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+DRAWS = ("normal_", "uniform_", "kaiming_uniform_", "kaiming_normal_")
+
+
+class LeftBlank(TorchFunctionMode):
+    """Random initialisation does nothing: on the meta device it has no numbers to draw and costs a second of imports."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in DRAWS:
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return func(*args, **kwargs)
+
+
+def blueprint(config: dict[str, Any], kind: type[nn.Module] | None = None) -> nn.Module:
+    """The model of a config, with shapes and without memory; `kind` is a subclass to build instead."""
+    with torch.device("meta"), LeftBlank():
+        return (kind or ARCHITECTURES[config["architecture"]])(model_config(config))
+
+
+def load_model(folder: Folder, config: dict[str, Any], kind: type[nn.Module] | None = None) -> nn.Module:
+    """The header against the blueprint first, then the numbers."""
+    model = blueprint(config, kind)
+    expected = own_tensors(model)
+    cnn = {name: tensor for name, tensor in expected.items() if name.startswith(CNN_PREFIX)}
+    body = {name: tensor for name, tensor in expected.items() if name not in cnn}
+    tensors = load_weights(folder.checked(WEIGHTS), body, WEIGHTS)
+    if cnn:
+        file, data = config["shared"]["cnn"]["file"], read_cnn(folder, config["shared"]["cnn"])
+        short = {name[len(CNN_PREFIX) :]: tensor for name, tensor in cnn.items()}
+        tensors |= {CNN_PREFIX + name: tensor for name, tensor in load_weights(data, short, file).items()}
+    fill(model, tensors)
+    return model.eval()
+
+
+def load_weights(data: bytes, expected: dict[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:
+    stored = parse_header(data, file)
+    compare(stored, expected, file)
+    return read_tensors(data, stored, file)
+
+
+def read_cnn(folder: Folder, entry: dict[str, str]) -> bytes:
+    """From the folder itself, else from the bundled shared folder; its sha256 decides."""
+    name = entry["file"]
+    for place in [folder] if name in folder else [Folder(path) for path in [shared_folder()] if path.is_dir()]:
+        data = place.read(name)
+        if hashlib.sha256(data).hexdigest() == entry["sha256"]:
+            return data
+        raise Damaged(f"{name} differs from its sha256 in {CONFIG}: damaged or changed.")
+    raise Damaged(f"{name}, the CNN that {CONFIG} names, is missing.")
+
+
+def load_tokenizers(folder: Folder, config: dict[str, Any], trusted: bool) -> tuple[Tokenizer | None, Tokenizer]:
+    specs = config["tokenizers"]
+    if not specs:
+        raise InputError(f"{CONFIG} names no tokenizers: this folder holds a bare model; read it with from_pretrained.")
+    parsed: dict[str, Tokenizer] = {}
+    for spec in specs.values():
+        if spec["file"] not in parsed:
+            parsed[spec["file"]] = parse_tokenizer(spec, folder.checked(spec["file"]), trusted)
+    source = parsed[specs["source"]["file"]] if "source" in specs else None
+    target = parsed[specs["target"]["file"]]
+    check_fit(config, source, target)
+    return source, target
+
+
+def load_folder(path: Path, home: Path | None = None, name: str = "", revision: str = "", trusted: bool = False) -> Checkpoint:
+    """Everything of a checkpoint's folder, or an InputError with the file and the reason. `home`: where links may lead."""
+    folder = Folder(path, home)
+    folder.open_manifest()
+    config = parse_config(folder.checked(CONFIG))
+    source, target = load_tokenizers(folder, config, trusted)
+    model = load_model(folder, config)
+    metrics = files.parse_json(folder.checked(METRICS), METRICS) if METRICS in folder else {}
+    if not isinstance(metrics, dict):
+        raise InputError(f"{METRICS} must hold a JSON object.")
+    card = folder.read(CARD).decode(errors="replace") if CARD in folder else ""
+    return Checkpoint(name or config["name"], config["task"], model, source, target, config, metrics, folder.path, revision, card)

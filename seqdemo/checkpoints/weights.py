@@ -1,0 +1,131 @@
+"""model.safetensors, read without trusting it: the header is compared with the model the config describes before anything
+is allocated. Half precision on disk, float32 in memory; tied weights are stored once, under the first of their names."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import save as safetensors_bytes
+from torch import Tensor, nn
+
+from seqdemo.checkpoints.folder import parse_json
+from seqdemo.errors import InputError
+
+DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32}
+MAX_HEADER = 1024 * 1024
+
+
+class Stored(NamedTuple):
+    """One tensor of the file; `start` counts from the file's first byte."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def own_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Every parameter and buffer once, under the first of its names."""
+    found: dict[int, str] = {}
+    state = model.state_dict(keep_vars=True)
+    return {name: tensor for name, tensor in state.items() if found.setdefault(id(tensor), name) == name}
+
+
+def to_bytes(tensors: dict[str, Tensor], file: str) -> bytes:
+    halves = {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in tensors.items()}
+    for name, half in halves.items():
+        if not bool(torch.isfinite(half).all()):
+            raise InputError(f"{file}: {name} has values that half precision cannot hold (NaN, infinite, or beyond 65504).")
+    return safetensors_bytes(halves, {"format": "pt"})
+
+
+def parse_header(data: bytes, file: str) -> dict[str, Stored]:
+    """The table of tensors: it must describe the rest of the file exactly, without gap or overlap."""
+    if len(data) < 8:
+        raise InputError(f"{file}: too short for a safetensors file.")
+    (length,) = struct.unpack("<Q", data[:8])
+    if length > min(MAX_HEADER, len(data) - 8):
+        raise InputError(
+            f"{file}: its header claims {length:,} bytes; the file has {len(data):,} and {MAX_HEADER:,} are allowed."
+        )
+    header = parse_json(data[8 : 8 + length], f"{file} header")
+    if not isinstance(header, dict):
+        raise InputError(f"{file}: the header must be a JSON object.")
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise InputError(f"{file}: the header's __metadata__ must map names to texts.")
+    stored = {name: _stored(entry, 8 + length, f"{file}: {name[:100]}") for name, entry in header.items()}
+    at = 8 + length
+    for name, entry in sorted(stored.items(), key=lambda item: (item[1].start, item[1].end)):
+        if entry.start != at:
+            raise InputError(f"{file}: {name[:100]} leaves a gap or overlaps another tensor.")
+        at = entry.end
+    if at != len(data):
+        raise InputError(f"{file}: the tensors end at byte {at:,} and the file at {len(data):,}.")
+    return stored
+
+
+def _stored(entry: Any, base: int, where: str) -> Stored:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise InputError(f"{where}: must have exactly dtype, shape and data_offsets.")
+    dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
+    if dtype is None:
+        raise InputError(f"{where}: dtype {entry['dtype']!r} is not one of {', '.join(DTYPES)}.")
+    shape, offsets = entry["shape"], entry["data_offsets"]
+    if not _whole_numbers(shape) or len(shape) > 8:
+        raise InputError(f"{where}: shape {str(shape)[:80]} must be a short list of whole numbers.")
+    if not _whole_numbers(offsets) or len(offsets) != 2 or offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize:
+        raise InputError(f"{where}: data_offsets {str(offsets)[:80]} do not fit shape {str(shape)[:80]} in {entry['dtype']}.")
+    return Stored(dtype, tuple(shape), base + offsets[0], base + offsets[1])
+
+
+def _whole_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+
+
+def compare(stored: dict[str, Stored], expected: dict[str, Tensor], file: str) -> None:
+    """Names and shapes exactly as the config's model has them."""
+    missing, extra = sorted(set(expected) - set(stored)), sorted(set(stored) - set(expected))
+    if missing:
+        raise InputError(f"{file}: {_some(missing)} missing, which the model of config.json has.")
+    if extra:
+        raise InputError(f"{file}: {_some(extra)} not part of the model of config.json.")
+    for name, entry in stored.items():
+        shape = tuple(expected[name].shape)
+        if entry.shape != shape:
+            raise InputError(f"{file}: {name} has shape {list(entry.shape)}, but config.json says {list(shape)}.")
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(name[:100] for name in names[:3])
+    return f"{shown} and {len(names) - 3} more are" if len(names) > 3 else f"{shown} {'are' if len(names) > 1 else 'is'}"
+
+
+def read_tensors(data: bytes, stored: dict[str, Stored], file: str) -> dict[str, Tensor]:
+    tensors = {}
+    for name, entry in stored.items():
+        raw = (
+            torch.frombuffer(bytearray(data[entry.start : entry.end]), dtype=entry.dtype)
+            if entry.end > entry.start
+            else torch.zeros(0)
+        )
+        tensor = raw.to(torch.float32).reshape(entry.shape)
+        if not bool(torch.isfinite(tensor).all()):
+            raise InputError(f"{file}: {name} holds NaN or infinite values.")
+        tensors[name] = tensor
+    return tensors
+
+
+def fill(model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Replace the model's meta tensors by real ones; what was one tensor under two names stays one."""
+    made: dict[int, nn.Parameter] = {}
+    own = own_tensors(model)
+    for name, tensor in tensors.items():
+        made[id(own[name])] = nn.Parameter(tensor, requires_grad=own[name].requires_grad)
+    for module in model.modules():
+        for name, slot in list(module._parameters.items()):
+            if slot is not None:
+                setattr(module, name, made[id(slot)])

@@ -1,0 +1,128 @@
+"""Saving and loading: the same model comes back, and every malformed folder is refused with the file and the reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from seqdemo import checkpoints
+from seqdemo.config import ModelConfig
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.text import SPECIALS, Characters, Subwords, Words
+
+CHARS = Characters([*SPECIALS, "<hi>", *"abcdefgh"])
+SMALL = {"embedding": 6, "encoder_hidden": 5, "decoder_hidden": 7, "attention": 4, "features": 6}
+
+
+def text_model(**changes: object) -> Seq2Seq:
+    torch.manual_seed(3)
+    sizes = {"target_vocabulary": len(CHARS), "source_vocabulary": len(CHARS), **SMALL, **changes}
+    return Seq2Seq(ModelConfig(**sizes))  # type: ignore[arg-type]
+
+
+def halves(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: tensor.half().float() for name, tensor in model.state_dict().items()}
+
+
+def assert_same_weights(model: torch.nn.Module, loaded: torch.nn.Module) -> None:
+    expected, found = halves(model), loaded.state_dict()
+    assert list(expected) == list(found)
+    for name, tensor in expected.items():
+        assert torch.equal(tensor, found[name]), name
+        assert found[name].dtype == torch.float32
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_text_model_comes_back_rounded_to_half_precision(tmp_path: Path, tied: bool) -> None:
+    model = text_model(tie_readout=tied, share_embeddings=tied)
+    checkpoints.save(tmp_path / "a", model, {"name": "a", "task": "transliterate", "languages": ["hi"]}, CHARS, CHARS)
+    loaded = checkpoints.load(tmp_path / "a")
+    assert_same_weights(model, loaded.model)
+    assert not loaded.model.training
+    assert loaded.source_text is loaded.target_text and loaded.source_text.encode("abz").known == (True, True, False)
+    assert (loaded.name, loaded.task, loaded.languages) == ("a", "transliterate", ("hi",))
+
+
+def test_tied_weights_are_stored_once_and_tied_again(tmp_path: Path) -> None:
+    model = text_model(tie_readout=True, share_embeddings=True)
+    folder = checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
+    stored = load_file(folder / "model.safetensors")
+    assert "embed_target.weight" in stored and not {"readout.weight", "embed_source.weight"} & set(stored)
+    loaded = checkpoints.load(folder).model
+    assert loaded.readout.weight is loaded.embed_target.weight is loaded.embed_source.weight
+
+
+def test_the_file_on_disk_is_half_precision_as_the_safetensors_library_reads_it(tmp_path: Path) -> None:
+    model = text_model()
+    checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
+    stored = load_file(tmp_path / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(stored[name], tensor.half())
+
+
+@pytest.mark.parametrize("kind", ["subwords", "characters", "words"])
+def test_every_tokenizer_travels_with_a_language_model(tmp_path: Path, kind: str) -> None:
+    lines = [f"one two three {number}" for number in range(50)]
+    made = {
+        "subwords": lambda: Subwords.train(lines, 40),
+        "characters": lambda: Characters.train(lines),
+        "words": lambda: Words.train(lines),
+    }
+    tokenizer = made[kind]()
+    model = LanguageModel(
+        ModelConfig(target_vocabulary=len(tokenizer), encoder="none", embedding=4, decoder_hidden=5, features=0)
+    )
+    checkpoints.save(tmp_path, model, {"name": "lm", "task": "complete"}, None, tokenizer, metrics={"nats": 1.5})
+    loaded = checkpoints.load(tmp_path)
+    assert_same_weights(model, loaded.model)
+    assert loaded.target_text.encode("two one 7") == tokenizer.encode("two one 7")
+    assert loaded.source_text is None and loaded.metrics == {"nats": 1.5}
+
+
+def test_an_image_model_keeps_its_cnn_in_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
+    model = Seq2Seq(ModelConfig(target_vocabulary=len(CHARS), encoder="image", cnn="efficientnet-lite0", **SMALL))  # type: ignore[arg-type]
+    folder = checkpoints.save(
+        tmp_path / "captioner", model, {"name": "captioner", "task": "caption"}, None, CHARS, shared=tmp_path / "shared"
+    )
+    config = json.loads((folder / "config.json").read_text())
+    assert config["shared"]["cnn"]["file"] == "efficientnet-lite0.safetensors"
+    assert not (folder / "efficientnet-lite0.safetensors").exists()
+    assert not any(name.startswith("encoder.cnn.") for name in load_file(folder / "model.safetensors"))
+    assert_same_weights(model, checkpoints.load("captioner").model)
+    (tmp_path / "shared" / "efficientnet-lite0.safetensors").rename(folder / "efficientnet-lite0.safetensors")
+    assert_same_weights(model, checkpoints.load("captioner").model)
+
+
+def test_loading_draws_no_random_numbers(tmp_path: Path) -> None:
+    checkpoints.save(tmp_path, text_model(), {"name": "a", "task": "translate"}, CHARS, CHARS)
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    checkpoints.load(tmp_path)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path) -> None:
+    model = text_model()
+    with torch.no_grad():
+        model.readout.b[0] = 70_000.0
+    with pytest.raises(InputError, match=r"readout\.b"):
+        checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
+
+
+def test_names_are_the_bundled_folders_that_hold_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
+    assert checkpoints.names() == []
+    checkpoints.save(tmp_path / "b", text_model(), {"name": "b", "task": "translate"}, CHARS, CHARS)
+    (tmp_path / "shared").mkdir()
+    assert checkpoints.names() == ["b"]
+    assert checkpoints.load("b").folder == tmp_path / "b"
+    with pytest.raises(InputError, match="There is no checkpoint 'c'; there are b"):
+        checkpoints.load("c")
