@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from seqdemo.errors import InputError
-from training.data.records import Dataset, Example, Split, fingerprint
-from training.data.sets import BUILDERS, builder
+from training.data import captions, texts, translation, transliteration
+from training.data.describe import describe
+from training.data.download import cache_folder, fetch_all
+from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, files_of, sources_of
+from training.data.records import Dataset, Example, Parts, Split, fingerprint
 
-__all__ = ["BUILDERS", "Dataset", "Example", "Split", "load"]
+__all__ = ["BUILDERS", "SOURCES", "Dataset", "Example", "Split", "describe", "load", "sources_of"]
 
-FINGERPRINTS: dict[str, str] = {}
+Builder = Callable[[Path, list[str]], Parts]
+
+BUILDERS: dict[str, Builder] = {
+    "multi30k": partial(translation.build, ("multi30k",)),
+    "tatoeba": partial(translation.build, ("tatoeba",)),
+    "multi30k+tatoeba": partial(translation.build, ("multi30k", "tatoeba")),
+    "flickr8k": captions.build,
+    "reverse": texts.reverse,
+    **{name: partial(texts.build, name) for name in texts.STEMS},
+    **{f"dakshina:{code}": partial(transliteration.build, (code,), False) for code in transliteration.LANGUAGES},
+    **{f"dakshina+aksharantar:{code}": partial(transliteration.build, (code,), True) for code in transliteration.LANGUAGES},
+    "dakshina:all": partial(transliteration.build, transliteration.LANGUAGES, False),
+    "dakshina+aksharantar:all": partial(transliteration.build, transliteration.LANGUAGES, True),
+}
 
 
 def load(name: str, folder: Path | None = None) -> Dataset:
-    """The set `name` from the local `folder`."""
-    build = builder(name)
-    if folder is not None and not folder.is_dir():
+    """The set `name` from the local `folder`; without one, from the public files, fetched into the cache."""
+    if name not in BUILDERS:
+        raise InputError(f"There is no data set {name!r}; choose one of {', '.join(BUILDERS)}.")
+    if folder is None:
+        folder = cache_folder()
+        fetch_all(files_of(name), folder)
+    elif not folder.is_dir():
         raise InputError(f"There is no data folder {folder}. Give another with --data, or leave it out to download.")
     problems: list[str] = []
-    parts = build(folder or Path(), problems)
-    train, dev, test = Split(parts.train), Split(parts.dev), Split(parts.test)
-    mark = fingerprint(train, dev, test)
-    return Dataset(name, train, dev, test, mark, mark == FINGERPRINTS.get(name), tuple(parts.notes), tuple(problems))
+    parts = BUILDERS[name](folder, problems)
+    splits = Split(parts.train), Split(parts.dev), Split(parts.test)
+    empty = [label for label, split in zip(("train", "dev", "test"), splits) if not split.examples]
+    if empty:
+        raise InputError(f"{name} from {folder} has nothing in {' and '.join(empty)}. Check the files there.")
+    mark = fingerprint(*splits)
+    others = [f"{source} is another edition than the recorded one" for source in parts.contents if other(source, parts)]
+    return Dataset(name, *splits, mark, mark == FINGERPRINTS.get(name), (*parts.notes, *others), tuple(problems))
+
+
+def other(source: str, parts: Parts) -> bool:
+    return parts.contents[source] != CONTENTS.get(source)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import random
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,8 +42,7 @@ class Split:
 
     def only(self, origin: str = "", language: str = "") -> Split:
         """The examples of one origin and one language; "" means any."""
-        kept = [e for e in self.examples if origin in ("", e.origin) and language in ("", e.language)]
-        return Split(kept)
+        return Split([e for e in self.examples if origin in ("", e.origin) and language in ("", e.language)])
 
     def origins(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(example.origin for example in self.examples))
@@ -54,7 +53,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Three splits, and whether they are the very ones that published figures were measured on."""
+    """Three splits, and whether they are the very ones on which the recorded figures were measured."""
 
     name: str
     train: Split
@@ -62,11 +61,39 @@ class Dataset:
     test: Split
     fingerprint: str
     verified: bool
-    notes: tuple[str, ...]  # what was counted, merged or left out, one sentence each
-    problems: tuple[str, ...] = ()  # corrupt rows: file:line: reason
+    notes: tuple[str, ...]  # what was counted or left out, one sentence each
+    problems: tuple[str, ...] = ()  # rows that could not be used: file:line: reason
 
     def splits(self) -> dict[str, Split]:
         return {"train": self.train, "dev": self.dev, "test": self.test}
+
+    @property
+    def refusal(self) -> str:
+        """Why figures on these splits may not stand beside recorded ones; "" when they may."""
+        if self.verified:
+            return ""
+        return (
+            f"The splits of {self.name} here are not the recorded ones (fingerprint {self.fingerprint[:12]}): the public files "
+            "have changed, or these are others. Training works; figures measured on them must not stand beside recorded ones."
+        )
+
+
+@dataclass
+class Parts:
+    """A set while it is put together."""
+
+    train: list[Example] = field(default_factory=list)
+    dev: list[Example] = field(default_factory=list)
+    test: list[Example] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    contents: dict[str, str] = field(default_factory=dict)  # source -> sha256 of what was read from it
+
+    def held_out(self) -> list[Example]:
+        return self.dev + self.test
+
+    def note(self, count: int, what: str) -> None:
+        if count:
+            self.notes.append(f"{count:,} {what}")
 
 
 def clean(text: str) -> str:
@@ -74,17 +101,24 @@ def clean(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def canonical(examples: Iterable[Example]) -> Iterator[str]:
-    """One line an example; `clean` leaves no tab inside a field, so lines are unambiguous."""
+def valid(text: str) -> str:
+    """A cleaned text from JSON, in which half a surrogate pair may stand: that raises UnicodeEncodeError, a ValueError."""
+    text = clean(text)
+    text.encode("utf-8")
+    return text
+
+
+def digest(rows: Iterable[Sequence[str]]) -> str:
+    """sha256 over rows of cleaned fields: one line a row, a tab between fields, whatever layout they were read from."""
+    return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
+
+
+def canonical(examples: Iterable[Example]) -> Iterator[tuple[str, ...]]:
+    """The fields of an example that make it what it is: a photograph counts by its name."""
     for source, references, language, picture, origin in examples:
-        yield "\t".join((origin, language, picture.name if picture else "", source, *references))
+        yield origin, language, picture.name if picture else "", source, *references
 
 
-def fingerprint(train: Split, dev: Split, test: Split) -> str:
-    """sha256 over the canonical lines of the three splits, in order."""
-    digest = hashlib.sha256()
-    for name, split in (("train", train), ("dev", dev), ("test", test)):
-        digest.update(f"{name}\t{len(split)}\n".encode())
-        digest.update("\n".join(canonical(split)).encode("utf-8", "surrogatepass"))
-        digest.update(b"\n")
-    return digest.hexdigest()
+def fingerprint(*splits: Split) -> str:
+    """sha256 over the sizes and the digests of train, dev and test, in this order."""
+    return digest([(str(len(split)), digest(canonical(split))) for split in splits])

@@ -6,9 +6,8 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable
 
+from training.data.reading import Pair
 from training.data.records import Example
-
-Pair = tuple[str, str]
 
 
 def components(pairs: Iterable[Pair]) -> list[list[Pair]]:

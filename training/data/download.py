@@ -1,0 +1,232 @@
+"""Public files into the cache: resumed where they stopped, checked, and renamed only when whole."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from seqdemo.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+ATTEMPTS = 5
+PAUSE = 1.0  # seconds before the second attempt; doubled each time
+TIMEOUT = 30.0
+LONGEST_PAUSE = 60.0
+CHUNK = 1 << 18
+AGENT = "Mozilla/5.0 (compatible; seqdemo)"  # some hosts refuse Python's own name
+
+Report = Callable[[int, int], None]  # bytes here, bytes in all (0: unknown)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file at an address (`url`), or in a dataset repository of the Hub (`repo`), and where it goes in the data folder."""
+
+    path: str
+    url: str = ""
+    repo: str = ""
+    sha256: str = ""  # of the recorded edition, where it is known
+
+    @property
+    def home(self) -> str:
+        return self.url or f"https://huggingface.co/datasets/{self.repo}"
+
+
+def cache_folder() -> Path:
+    """`$SEQDEMO_CACHE`, or `seqdemo` in the user's cache folder."""
+    own = os.environ.get("SEQDEMO_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return (Path(own) if own else base / "seqdemo").expanduser() / "data"
+
+
+def fetch_all(files: Iterable[File], folder: Path, show: bool = True) -> None:
+    """Every file that is not in the folder yet, with a progress bar on standard error."""
+    absent = [file for file in files if not (folder / file.path).exists()]
+    if not absent:
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not show) as progress:
+        for file in absent:
+            task = progress.add_task(file.path, total=None)
+            fetch(file, folder, partial(_advance, progress, task))
+
+
+def _advance(progress: Progress, task: TaskID, here: int, total: int) -> None:
+    progress.update(task, completed=here, total=total or None)
+
+
+def fetch(file: File, folder: Path, report: Report = lambda here, total: None) -> Path:
+    """The file in the folder, fetched if it is not there; processes that want the same file wait for one another."""
+    target = folder / file.path
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{target}.lock"):
+            if not target.exists():
+                _fetch_from_hub(file, target) if file.repo else _fetch_from_address(file, target, report)
+    except OSError as error:
+        raise InputError(f"{target} cannot be written ({error.strerror or error}). Make room, or set SEQDEMO_CACHE.") from None
+    return target
+
+
+# ------------------------------------------------------------------------------------------------------------------ Hub
+
+
+def _fetch_from_hub(file: File, target: Path) -> None:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        hf_hub_download(file.repo, target.name, repo_type="dataset", local_dir=target.parent, token=False)
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        raise failed(file, target, str(error).splitlines()[0]) from None
+
+
+def failed(file: File, target: Path, reason: str) -> InputError:
+    return InputError(
+        f"{file.home} could not be fetched ({reason}). What has arrived is kept: run the command again to go on, "
+        f"or put the file at {target} yourself."
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- address
+
+
+class Interrupted(Exception):
+    """The transfer stopped or the server was busy; another attempt may go on."""
+
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+def _fetch_from_address(file: File, target: Path, report: Report) -> None:
+    part = target.with_name(target.name + ".part")
+    _until_whole(file, target, part, report)
+    found = sha256(part)
+    if file.sha256 and found != file.sha256:
+        # Either it was damaged on the way, or the public file has changed: the same bytes twice are the latter.
+        _discard(part)
+        _until_whole(file, target, part, report)
+        again = sha256(part)
+        if again not in (file.sha256, found):
+            _discard(part)
+            raise InputError(f"{file.url} arrived damaged twice (sha256 {found[:12]}, then {again[:12]}). Try another network.")
+    with part.open("rb") as stream:
+        os.fsync(stream.fileno())
+    os.replace(part, target)
+    _validator(part).unlink(missing_ok=True)
+
+
+def _until_whole(file: File, target: Path, part: Path, report: Report) -> None:
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        try:
+            return _transfer(file, part, report)
+        except Interrupted as stop:
+            reason = str(stop)
+            wait = stop.wait or PAUSE * 2**attempt
+        if attempt + 1 < ATTEMPTS:
+            time.sleep(min(wait, LONGEST_PAUSE))
+    raise failed(file, target, reason)
+
+
+def _transfer(file: File, part: Path, report: Report) -> None:
+    """One request: from where the part ends if the server still has the same file, else from the start."""
+    have = part.stat().st_size if part.exists() and _validator(part).exists() else 0
+    headers = {"User-Agent": AGENT, "Accept-Encoding": "identity"}
+    if have:
+        headers |= {"Range": f"bytes={have}-", "If-Range": _validator(part).read_text()}
+    try:
+        response = urllib.request.urlopen(urllib.request.Request(file.url, headers=headers), timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        raise _refused(file, part, error) from None
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        raise Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from None
+    with response:
+        start = _start(response, have)
+        length = response.headers.get("Content-Length")
+        total = start + int(length) if length else 0
+        _remember(response, part)
+        with part.open("r+b" if start else "wb") as stream:
+            stream.seek(start)
+            stream.truncate()
+            _copy(response, stream.write, start, total, report)
+
+
+def _copy(response: http.client.HTTPResponse, write: Callable[[bytes], int], here: int, total: int, report: Report) -> None:
+    while True:
+        try:
+            piece = response.read(CHUNK)
+        except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise Interrupted(str(error) or type(error).__name__) from None
+        if not piece:
+            break
+        write(piece)
+        here += len(piece)
+        report(here, total)
+    if total and here != total:
+        raise Interrupted(f"{here:,} of {total:,} bytes arrived")
+
+
+def _start(response: http.client.HTTPResponse, have: int) -> int:
+    """Where the bytes of this answer begin: a server that knows no ranges, or has another file now, sends all of it."""
+    if response.status != 206:
+        return 0
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    if not match or int(match[1]) > have:
+        raise Interrupted("the server sent another range than the one asked for")
+    return int(match[1])
+
+
+def _refused(file: File, part: Path, error: urllib.error.HTTPError) -> Exception:
+    if error.code == 416:  # the part is not a beginning of what the server has now
+        _discard(part)
+        return Interrupted("the file has another length now")
+    if error.code in (408, 425, 429) or error.code >= 500:
+        after = error.headers.get("Retry-After", "")
+        return Interrupted(f"HTTP {error.code}", float(after) if after.isdecimal() else 0.0)
+    return InputError(f"{file.url} answers {error.code} {error.reason}. Find the file elsewhere and give its folder with --data.")
+
+
+def _validator(part: Path) -> Path:
+    return part.with_name(part.name + ".etag")
+
+
+def _remember(response: http.client.HTTPResponse, part: Path) -> None:
+    """What proves at the next attempt that the file is still the same; without a proof the transfer starts again."""
+    tag = response.headers.get("ETag", "")
+    proof = tag if tag.startswith('"') else response.headers.get("Last-Modified", "")
+    if proof:
+        _validator(part).write_text(proof)
+    else:
+        _validator(part).unlink(missing_ok=True)
+
+
+def _discard(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _validator(part).unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while piece := stream.read(CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()
