@@ -1,0 +1,258 @@
+"""Tokenizers: text <-> pieces. NFC on entry; pad, bos, eos, unk are 0..3 in all of them.
+
+Subwords is sentencepiece, Characters a plain list, Words goes through `tokenizers`. Each saves itself as one file.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, pre_tokenizers
+
+from seqdemo.config import BOS, EOS, PAD, UNK
+from seqdemo.errors import InputError
+
+SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A text cut up: ids, what each looks like, and whether the model has ever seen it."""
+
+    ids: tuple[int, ...]
+    strings: tuple[str, ...]
+    known: tuple[bool, ...]
+
+
+def clean(text: str) -> str:
+    """NFC, no control characters, runs of white space as one space."""
+    text = unicodedata.normalize("NFC", text)
+    kept = (
+        " " if char.isspace() else char
+        for char in text
+        if char.isspace() or not unicodedata.category(char).startswith("C") or char in "\u200c\u200d"
+    )
+    return re.sub(r" +", " ", "".join(kept)).strip()
+
+
+class Tokenizer:
+    """What the three have in common."""
+
+    kind = ""
+    suffix = ""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def encode(self, text: str) -> Pieces:
+        raise NotImplementedError
+
+    def piece(self, index: int) -> str:
+        raise NotImplementedError
+
+    def decode(self, ids: Iterable[int]) -> str:
+        raise NotImplementedError
+
+    def dump(self) -> bytes:
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, data: bytes) -> Tokenizer:
+        raise NotImplementedError
+
+    def save(self, folder: Path, stem: str) -> dict[str, str]:
+        name = f"{stem}{self.suffix}"
+        (folder / name).write_bytes(self.dump())
+        return {"kind": self.kind, "file": name}
+
+
+class Subwords(Tokenizer):
+    """Byte-pair pieces by sentencepiece; a piece that begins a word starts with the space mark."""
+
+    kind, suffix = "subwords", ".model"
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    @classmethod
+    def train(cls, lines: Iterable[str], size: int) -> Subwords:
+        out = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(clean(line) for line in lines),
+            model_writer=out,
+            vocab_size=size,
+            model_type="bpe",
+            character_coverage=0.9999,
+            normalization_rule_name="identity",
+            pad_id=PAD,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_id=UNK,
+            pad_piece="<pad>",
+            bos_piece="<bos>",
+            eos_piece="<eos>",
+            unk_piece="<unk>",
+            num_threads=1,
+            minloglevel=2,
+        )
+        return cls(out.getvalue())
+
+    def __len__(self) -> int:
+        return int(self.processor.get_piece_size())
+
+    def encode(self, text: str, dropout: float = 0.0) -> Pieces:
+        text = clean(text)
+        ids = tuple(self.processor.encode(text, enable_sampling=dropout > 0, alpha=dropout))
+        strings = tuple(self.processor.encode(text, out_type=str)) if not dropout and UNK in ids else tuple(map(self.piece, ids))
+        return Pieces(ids, strings, tuple(index != UNK for index in ids))
+
+    def piece(self, index: int) -> str:
+        return str(self.processor.id_to_piece(index))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        pieces = (self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
+        return (
+            "".join(" \N{WHITE QUESTION MARK ORNAMENT}" if p == "<unk>" else p for p in pieces).replace(SPACE_MARK, " ").strip()
+        )
+
+    def dump(self) -> bytes:
+        return self.model
+
+    @classmethod
+    def parse(cls, data: bytes) -> Subwords:
+        return cls(data)
+
+
+class Characters(Tokenizer):
+    """One piece a character. `tags` are pieces of their own, such as <hi>, that name a target language."""
+
+    kind, suffix = "characters", ".json"
+
+    def __init__(self, pieces: Iterable[str], keep_space: bool = False) -> None:
+        self.pieces = list(pieces)
+        self.keep_space = keep_space
+        if tuple(self.pieces[:4]) != SPECIALS:
+            raise InputError(f"A character list starts with {' '.join(SPECIALS)}.")
+        if len(set(self.pieces)) != len(self.pieces):
+            raise InputError("A character list names one piece twice.")
+        self.ids = {piece: index for index, piece in enumerate(self.pieces)}
+
+    @classmethod
+    def train(cls, lines: Iterable[str], tags: Iterable[str] = (), least: int = 1, keep_space: bool = False) -> Characters:
+        prepare = unicodedata.normalize if keep_space else lambda _, line: clean(line)
+        counts = Counter(char for line in lines for char in prepare("NFC", line))
+        chars = sorted(char for char, count in counts.items() if count >= least)
+        return cls([*SPECIALS, *(f"<{tag}>" for tag in tags), *chars], keep_space)
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def encode(self, text: str, tag: str = "") -> Pieces:
+        text = unicodedata.normalize("NFC", text).replace("\r\n", "\n") if self.keep_space else clean(text)
+        strings = (*((f"<{tag}>",) if tag else ()), *text)
+        if tag and strings[0] not in self.ids:
+            raise InputError(f"This model has no target language {tag!r}; it knows {', '.join(self.tags())}.")
+        ids = tuple(self.ids.get(char, UNK) for char in strings)
+        return Pieces(ids, strings, tuple(index != UNK for index in ids))
+
+    def tags(self) -> list[str]:
+        return [piece[1:-1] for piece in self.pieces[4:] if len(piece) > 2 and piece.startswith("<")]
+
+    def piece(self, index: int) -> str:
+        return self.pieces[index]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        drawn = (
+            "\N{REPLACEMENT CHARACTER}" if index == UNK else self.pieces[index] for index in ids if index not in (PAD, BOS, EOS)
+        )
+        return unicodedata.normalize("NFC", "".join(drawn))
+
+    def dump(self) -> bytes:
+        value = {"keep_space": self.keep_space, "pieces": self.pieces}
+        return json.dumps(value, ensure_ascii=False, indent=0).encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Characters:
+        value = json.loads(data)
+        if not isinstance(value, dict) or not all(isinstance(piece, str) and piece for piece in value.get("pieces", [None])):
+            raise InputError('A character file holds {"keep_space": ..., "pieces": [...]}.')
+        return cls(value["pieces"], bool(value.get("keep_space")))
+
+
+class Words(Tokenizer):
+    """Lower-cased words and punctuation marks, through `tokenizers`."""
+
+    kind, suffix = "words", ".json"
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    @classmethod
+    def train(cls, lines: Iterable[str], least: int = 1) -> Words:
+        split = pre_tokenizers.Whitespace()
+        counts = Counter(word for line in lines for word, _ in split.pre_tokenize_str(clean(line).lower()))
+        words = sorted((word for word, count in counts.items() if count >= least), key=lambda word: (-counts[word], word))
+        backend = Backend(models.WordLevel({word: index for index, word in enumerate([*SPECIALS, *words])}, "<unk>"))
+        backend.pre_tokenizer = split
+        return cls(backend)
+
+    def __len__(self) -> int:
+        return int(self.backend.get_vocab_size())
+
+    def encode(self, text: str) -> Pieces:
+        text = clean(text).lower()
+        found = self.backend.encode(text)
+        known = tuple(index != UNK for index in found.ids)
+        return Pieces(tuple(found.ids), tuple(text[start:end] for start, end in found.offsets), known)
+
+    def piece(self, index: int) -> str:
+        return str(self.backend.id_to_token(index))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        text = " ".join(self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
+        text = re.sub(r" ([.,;:!?%)\]])", r"\1", text)
+        return re.sub(r"(\w) (['’]) (\w)", r"\1\2\3", re.sub(r"([(\[]) ", r"\1", text))
+
+    def dump(self) -> bytes:
+        return str(self.backend.to_str()).encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Words:
+        return cls(Backend.from_str(data.decode()))
+
+
+TOKENIZERS: dict[str, type[Tokenizer]] = {kind.kind: kind for kind in (Subwords, Characters, Words)}
+
+
+def load_tokenizer(folder: Path, spec: dict[str, Any]) -> Tokenizer:
+    """The tokenizer `save` wrote; `spec` is what it returned."""
+    kind = TOKENIZERS.get(str(spec.get("kind")))
+    if kind is None:
+        raise InputError(f"Tokenizer kind {spec.get('kind')!r} is not known; choose one of {', '.join(TOKENIZERS)}.")
+    name = str(spec.get("file", ""))
+    if not name or Path(name).name != name:
+        raise InputError(f"A tokenizer file is a bare file name, not {name!r}.")
+    return kind.parse((folder / name).read_bytes())
+
+
+def words_of(strings: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """The spans (start, end) of pieces that make up each word."""
+    start, end = 0, 0
+    for end, piece in enumerate(strings):
+        if end > start and piece.startswith(SPACE_MARK):
+            yield start, end
+            start = end
+    if end + 1 > start:
+        yield start, end + 1

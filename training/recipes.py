@@ -1,0 +1,180 @@
+"""Every shipped model as a Python value. `python -m training recipes` prints this table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """`model` holds ModelConfig fields; vocabulary sizes come from the tokenizers. Rates and sizes are those of one step."""
+
+    name: str
+    task: str
+    data: str
+    minutes: int  # budget, in minutes of one core
+    model: Mapping[str, Any]
+    tokenizer: str = "characters"  # subwords | characters | words
+    pieces: int = 0  # subwords to learn
+    least: int = 1  # a character or word must occur this often
+    epochs: float = 10
+    tokens: int = 2500  # target tokens a batch
+    rate: float = 3e-3
+    warmup: float = 0.08  # share of all steps
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    label_smoothing: float = 0.0
+    average: float = 0.0  # decay of the running average of the weights; 0: none
+    sampled: float = 0.0  # scheduled sampling: share of inputs that are the model's own guess, at the end of training
+    subword_dropout: float = 0.0  # share of merges left out when a source sentence is cut up
+    stop_dropout: float = 0.0  # share of source sentences whose final full stop is left out: people forget it
+    weigh: Mapping[str, int] = field(default_factory=dict)  # origin -> how often its examples stand in an epoch
+    metric: str = "bleu"  # bleu | exact | cider | nats
+    evaluations: int = 12
+    patience: int = 6
+    dev_size: int = 800
+    bf16: bool = True
+    seed: int = 1
+    window: int = 128  # language models: characters a step, through which gradients flow
+    streams: int = 48  # language models: texts read side by side
+    languages: tuple[str, ...] = ()
+    source_language: str = ""
+    target_language: str = ""
+    licence: str = "apache-2.0"
+    about: str = ""
+
+
+TRANSLATOR = Recipe(
+    name="translator-de-en",
+    task="translate",
+    data="multi30k+tatoeba",
+    minutes=120,
+    tokenizer="subwords",
+    pieces=6000,
+    model={
+        "share_embeddings": True,
+        "tie_readout": True,
+        "embedding": 256,
+        "features": 256,
+        "encoder_hidden": 256,
+        "decoder_hidden": 400,
+        "attention": 256,
+        "decoder": "attend-after",
+        "score": "additive",
+        "dropout": 0.25,
+    },
+    epochs=9,
+    tokens=3500,
+    label_smoothing=0.1,
+    average=0.999,
+    subword_dropout=0.05,
+    stop_dropout=0.1,
+    source_language="de",
+    target_language="en",
+    licence="cc-by-2.0",
+    about="German to English, with a bidirectional LSTM and additive attention.",
+)
+
+TRANSLATOR_PLAIN = replace(
+    TRANSLATOR,
+    name="translator-de-en-plain",
+    model={**TRANSLATOR.model, "decoder": "context-each"},
+    about="German to English through one vector: the same data and size as translator-de-en, without attention.",
+)
+
+HINDI = Recipe(
+    name="transliterator-hi-attention",
+    task="transliterate",
+    data="dakshina+aksharantar:hi",
+    minutes=30,
+    model={
+        "embedding": 64,
+        "encoder_hidden": 160,
+        "decoder_hidden": 256,
+        "attention": 128,
+        "features": 128,
+        "decoder": "attend-after",
+        "score": "additive",
+        "dropout": 0.25,
+    },
+    epochs=10,
+    tokens=2000,
+    rate=2e-3,
+    label_smoothing=0.05,
+    average=0.999,
+    metric="exact",
+    dev_size=1000,
+    bf16=False,
+    languages=("hi",),
+    source_language="en-Latn",
+    target_language="hi",
+    licence="cc-by-sa-4.0",
+    about="Latin letters to Devanagari: an LSTM with attention.",
+)
+
+
+def hindi(name: str, about: str, **model: Any) -> Recipe:
+    return replace(HINDI, name=f"transliterator-hi-{name}", about=about, model={**HINDI.model, **model})
+
+
+REVERSE = Recipe(
+    name="reverse",
+    task="transliterate",
+    data="reverse",
+    minutes=1,
+    model={
+        "embedding": 32,
+        "encoder_hidden": 64,
+        "decoder_hidden": 96,
+        "attention": 64,
+        "features": 64,
+        "decoder": "attend-after",
+        "score": "additive",
+    },
+    epochs=3,
+    tokens=1000,
+    rate=6e-3,
+    metric="exact",
+    evaluations=6,
+    dev_size=300,
+    bf16=False,
+    about="A toy: reverse a random string. Watch the alignment become the other diagonal within a minute.",
+)
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        REVERSE,
+        TRANSLATOR,
+        TRANSLATOR_PLAIN,
+        HINDI,
+        hindi(
+            "once",
+            "Latin letters to Devanagari: the whole word as one vector, seen once.",
+            decoder="context-once",
+            decoder_hidden=328,
+        ),
+        hindi(
+            "each",
+            "Latin letters to Devanagari: the whole word as one vector, seen at each step.",
+            decoder="context-each",
+            decoder_hidden=236,
+        ),
+        hindi(
+            "attention-gru",
+            "Latin letters to Devanagari: GRU cells with attention.",
+            cell="gru",
+            encoder_hidden=184,
+            decoder_hidden=296,
+        ),
+        hindi(
+            "attention-elman",
+            "Latin letters to Devanagari: Elman cells with attention.",
+            cell="elman",
+            encoder_hidden=288,
+            decoder_hidden=424,
+        ),
+    )
+}

@@ -1,0 +1,198 @@
+"""What a loop needs to know of a kind of model: its batches, its loss, its score on dev."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from seqdemo.config import BOS, EOS, SearchOptions
+from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
+from seqdemo.search import search
+from seqdemo.text import Tokenizer
+from training import metrics
+from training.batches import Batch, Sentences, collate, pad, token_loss, windows
+from training.data.records import Dataset, Example
+from training.recipes import Recipe
+
+
+class Loss(NamedTuple):
+    """A sum over tokens, and how many: ranks add both before they divide."""
+
+    total: Tensor
+    tokens: int
+
+
+class Score(NamedTuple):
+    metric: float  # larger is better
+    loss: float  # nats a token
+    sample: tuple[str, str, str]  # source, reference, output
+
+
+class Task(Protocol):
+    def epoch(self, number: int) -> Iterator[Any]: ...
+
+    def loss(self, model: nn.Module, batch: Any, smoothing: float) -> Loss: ...
+
+    def shard(self, batch: Any, rank: int, world: int) -> Any: ...
+
+    def evaluate(self, model: nn.Module) -> Score: ...
+
+    def carried(self) -> dict[str, Tensor]: ...
+
+    def carry_on(self, model: nn.Module, tensors: dict[str, Tensor]) -> None: ...
+
+
+def limit_for(source_length: int) -> int:
+    """The longest output a source of this many pieces may get."""
+    return 2 * source_length + 10
+
+
+class SentenceTask:
+    """Pairs of sentences: translation, transliteration, the toy."""
+
+    def __init__(self, recipe: Recipe, dataset: Dataset, source_text: Tokenizer, target_text: Tokenizer) -> None:
+        self.recipe = recipe
+        self.sentences = Sentences(recipe, source_text, target_text)
+        self.target_text = target_text
+        self.train = [example for example in dataset.train for _ in range(recipe.weigh.get(example.origin, 1))]
+        self.dev = dataset.dev.sample(recipe.dev_size, seed=0).examples
+        self.scheduled = 0.0
+
+    def epoch(self, number: int) -> Iterator[Batch]:
+        return self.sentences.epoch(self.train, number)
+
+    def shard(self, batch: Batch, rank: int, world: int) -> Batch:
+        return batch.shard(rank, world)
+
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float) -> Loss:
+        target_in_BT = batch.target_in_BT
+        if self.scheduled and model.training:
+            target_in_BT = self.own_guesses(model, batch)
+        logits_BTV = model(batch.source, batch.mask_BS, target_in_BT)
+        return Loss(token_loss(logits_BTV, batch.target_out_BT, smoothing), batch.tokens)
+
+    def own_guesses(self, model: nn.Module, batch: Batch) -> Tensor:
+        """Scheduled sampling: some of the words read are what the model itself would have said there."""
+        with torch.no_grad():
+            said_BT = model(batch.source, batch.mask_BS, batch.target_in_BT).argmax(2)
+        replaced_BT = torch.rand(batch.target_in_BT.shape) < self.scheduled
+        replaced_BT[:, 0] = False
+        return torch.where(replaced_BT, said_BT.roll(1, 1), batch.target_in_BT)
+
+    def outputs(self, model: Seq2Seq, examples: list[Example], options: SearchOptions, rows: int = 100) -> list[str]:
+        ids = [self.sentences.source_ids(example) for example in examples]
+        order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+        texts = [""] * len(ids)
+        for start in range(0, len(order), rows):
+            group = order[start : start + rows]
+            source_BS = pad([ids[index] for index in group])
+            step, state = model.stepper(model.encode(source_BS, source_BS != 0))
+            limits = [limit_for(len(ids[index])) for index in group]
+            for index, found in zip(group, search(step, state, len(group), options, limits, record=False)):
+                texts[index] = self.target_text.decode(found.hypotheses[0].tokens)
+        return texts
+
+    def dev_loss(self, model: nn.Module) -> float:
+        corpus = self.sentences.corpus(self.dev)
+        total, tokens = 0.0, 0
+        for group in self.sentences.groups(corpus, None):
+            batch = collate([corpus.sources[index] for index in group], [corpus.targets[index] for index in group])
+            part = self.loss(model, batch, 0.0)
+            total, tokens = total + float(part.total), tokens + part.tokens
+        return total / tokens
+
+    def evaluate(self, model: nn.Module) -> Score:
+        assert isinstance(model, Seq2Seq)
+        texts = self.outputs(model, self.dev, SearchOptions(strategy="greedy", nbest=1))
+        if self.recipe.metric == "exact":
+            metric = 100.0 * float(np.mean([text in example.references for text, example in zip(texts, self.dev)]))
+        else:
+            metric = mean_bleu(texts, self.dev)
+        first = self.dev[0]
+        return Score(metric, self.dev_loss(model), (first.source, first.references[0], texts[0]))
+
+    def carried(self) -> dict[str, Tensor]:
+        return {}
+
+    def carry_on(self, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+        pass
+
+
+def mean_bleu(texts: list[str], examples: list[Example]) -> float:
+    """The mean over origins of each one's BLEU, so that no test set drowns another."""
+    scores = []
+    for origin in sorted({example.origin for example in examples}):
+        rows = [(text, list(example.references)) for text, example in zip(texts, examples) if example.origin == origin]
+        scores.append(metrics.bleu([text for text, _ in rows], [references for _, references in rows])["bleu"])
+    return float(np.mean(scores))
+
+
+class TextTask:
+    """One long text, read as several side by side; the state goes on from window to window."""
+
+    def __init__(self, recipe: Recipe, dataset: Dataset, text: Tokenizer) -> None:
+        self.recipe, self.text = recipe, text
+        self.train_ids = self.ids(dataset.train.examples[0].references[0])
+        self.dev_ids = self.ids(dataset.dev.examples[0].references[0])
+        self.state: LanguageState | None = None
+
+    def ids(self, text: str) -> np.ndarray:
+        return np.array([BOS, *self.text.encode(text).ids, EOS], dtype=np.int32)
+
+    def epoch(self, number: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each epoch starts elsewhere in the text, so that windows do not always break at the same places."""
+        self.state = None
+        shift = int(np.random.default_rng([self.recipe.seed, number]).integers(len(self.train_ids)))
+        return windows(np.roll(self.train_ids, -shift), self.recipe.streams, self.recipe.window)
+
+    def shard(self, batch: tuple[Tensor, Tensor], rank: int, world: int) -> tuple[Tensor, Tensor]:
+        return batch[0][rank::world], batch[1][rank::world]
+
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Loss:
+        inputs, outputs = batch
+        logits_BTV, state = model(inputs, self.state)
+        self.state = detach(state)
+        return Loss(token_loss(logits_BTV, outputs, smoothing), outputs.numel())
+
+    def evaluate(self, model: nn.Module) -> Score:
+        assert isinstance(model, LanguageModel)
+        nats = self.nats(model, self.dev_ids)
+        return Score(-nats, nats, ("", "", self.sample(model)))
+
+    def nats(self, model: LanguageModel, ids: np.ndarray, streams: int = 20) -> float:
+        state, total, tokens = None, 0.0, 0
+        for inputs, outputs in windows(ids, streams, 500):
+            logits_BTV, state = model(inputs, state)
+            total, tokens = total + float(token_loss(logits_BTV, outputs)), tokens + outputs.numel()
+        return total / tokens
+
+    def sample(self, model: LanguageModel) -> str:
+        step, state = model.stepper()
+        options = SearchOptions(strategy="sample", temperature=0.7, nbest=1)
+        return self.text.decode(search(step, state, 1, options, [120], record=False)[0].hypotheses[0].tokens)
+
+    def carried(self) -> dict[str, Tensor]:
+        if self.state is None:
+            return {}
+        leaves = {
+            f"{layer}.{name}": leaf for layer, state in enumerate(self.state.layers) for name, leaf in state._asdict().items()
+        }
+        return {**leaves, "position": self.state.position_K}
+
+    def carry_on(self, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+        if tensors:
+            assert isinstance(model, LanguageModel)
+            blank = model.start(len(tensors["position"]))
+            layers = tuple(
+                type(state)(*(tensors[f"{layer}.{name}"] for name in state._fields)) for layer, state in enumerate(blank.layers)
+            )
+            self.state = LanguageState(layers, tensors["position"])
+
+
+def detach(state: LanguageState) -> LanguageState:
+    layers = tuple(type(layer)(*(leaf.detach() for leaf in layer)) for layer in state.layers)
+    return LanguageState(layers, state.position_K)
