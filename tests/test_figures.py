@@ -235,17 +235,50 @@ def test_learning_curves_leave_gaps_out() -> None:
     assert len({line.line.dash for line in figure.data}) == 2, "told apart without colour"
 
 
-def test_quality_by_length_lines_up_buckets_of_several_checkpoints() -> None:
-    def bucket(low: int, high: int | None, score: float) -> dict[str, object]:
-        return {"unit": "words", "from": low, "to": high, "inputs": 9, "bleu": score}
+def bucket(low: int, high: int | None, score: float) -> dict[str, object]:
+    return {"unit": "words", "from": low, "to": high, "inputs": 9, "bleu": score}
 
-    attended = {"by_length": [bucket(1, 5, 50.0), bucket(6, 10, 45.0), bucket(11, None, 44.0)]}
-    plain = {"by_length": [bucket(1, 5, 48.0), bucket(11, None, 20.0)]}
-    figure = figures.quality_by_length({"with": attended, "without": plain})
+
+def some_metrics() -> dict[str, dict[str, object]]:
+    def metrics(by_length: list[object], scores: dict[int, float]) -> dict[str, object]:
+        by_beam = [{"size": size, "inputs": 99, "bleu": score, "chrf": 1.0} for size, score in scores.items()]
+        errors = [{"beam": size, "search_errors": 50.0 / size, "tokens": 9.0} for size in scores]
+        tests = {"tatoeba": {"by_beam": by_beam}, "multi30k": {"by_length": by_length, "by_beam": by_beam}}
+        return {"task": "translate", "tests": tests, "search": {"beams": errors}}
+
+    attended = metrics([bucket(1, 5, 50.0), bucket(6, 10, 45.0), bucket(11, None, 44.0)], {1: 38.0, 5: 40.0, 20: 39.5})
+    return {"with": attended, "without": metrics([bucket(1, 5, 48.0), bucket(11, None, 20.0)], {1: 30.0, 20: 31.0})}
+
+
+def test_quality_by_length_lines_up_buckets_of_several_checkpoints() -> None:
+    figure = figures.quality_by_length(some_metrics())
     assert figure.layout.xaxis.ticktext == ("1–5", "6–10", "11+")
-    assert list(figure.data[1].x) == [1, 3] and list(figure.data[1].y) == [48.0, 20.0]
-    with pytest.raises(InputError, match="evaluate"):
+    assert [(line.name, list(line.x), list(line.y)) for line in figure.data] == [
+        ("with", [1, 2, 3], [50.0, 45.0, 44.0]),
+        ("without", [1, 3], [48.0, 20.0]),
+    ]
+    assert "multi30k" in figure.layout.title.text
+
+
+def test_quality_by_beam_size_is_that_of_the_test_set_asked_for() -> None:
+    figure = figures.beam_quality(some_metrics(), "multi30k")
+    assert figure.layout.xaxis.ticktext == ("1", "5", "20")
+    assert [(list(line.x), list(line.y)) for line in figure.data] == [([1, 2, 3], [38.0, 40.0, 39.5]), ([1, 3], [30.0, 31.0])]
+    assert figure.layout.yaxis.title.text == "BLEU"
+
+
+def test_search_errors_are_per_cent_by_beam_size() -> None:
+    figure = figures.search_errors(some_metrics())
+    assert list(figure.data[0].y) == [50.0, 10.0, 2.5]
+
+
+def test_metrics_that_were_never_measured_are_asked_for() -> None:
+    with pytest.raises(InputError, match="Evaluate"):
         figures.quality_by_length({"none": {}})
+    with pytest.raises(InputError, match="It has multi30k"):
+        figures.quality_by_length(some_metrics(), "tatoeba")
+    with pytest.raises(InputError, match="evaluate"):
+        figures.search_errors({"none": {}})
 
 
 def all_figures() -> dict[str, object]:
@@ -258,6 +291,8 @@ def all_figures() -> dict[str, object]:
         "probabilities": figures.probabilities(trace),
         "tree": figures.tree(tree, lambda token: TARGET[token % len(TARGET)], best=4),
         "learning": figures.learning([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}], "loss"),
+        "quality by length": figures.quality_by_length(some_metrics()),
+        "quality by beam": figures.beam_quality(some_metrics()),
     }
 
 

@@ -5,7 +5,7 @@ curves: training logs and metrics                                    page: figur
 labels: pieces as text that is safe to draw                          look: what all figures share
 """
 
-from seqdemo.figures.curves import curves, learning, quality_by_length
+from seqdemo.figures.curves import beam_quality, curves, learning, quality_by_length, search_errors
 from seqdemo.figures.page import page
 from seqdemo.figures.plots import alignment, alignment_grid, gates, probabilities, saturation
 from seqdemo.figures.trees import tree
@@ -13,6 +13,7 @@ from seqdemo.figures.trees import tree
 __all__ = [
     "alignment",
     "alignment_grid",
+    "beam_quality",
     "curves",
     "gates",
     "learning",
@@ -20,5 +21,6 @@ __all__ = [
     "probabilities",
     "quality_by_length",
     "saturation",
+    "search_errors",
     "tree",
 ]

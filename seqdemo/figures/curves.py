@@ -11,7 +11,9 @@ from seqdemo.errors import InputError
 from seqdemo.figures.labels import escaped
 from seqdemo.figures.look import COLOURS, DASHES, figure, numbers, places
 
-BUCKET = ("unit", "from", "to", "inputs")  # the other columns of a bucket are scores
+SCORE_OF_TASK = {"translate": ("bleu", "BLEU"), "transliterate": ("top1", "right, %"), "caption": ("bleu4", "BLEU-4")}
+
+Table = Sequence[Mapping[str, Any]]
 Curve = tuple[Sequence[float], Sequence[float]]
 
 
@@ -40,24 +42,57 @@ def learning(rows: Sequence[Mapping[str, Any]], *columns: str, across: str = "st
     return curves(lines, title or ", ".join(columns), across, "" if len(columns) > 1 else columns[0])
 
 
-def _metric(rows: Sequence[Mapping[str, Any]], *others: str) -> str:
-    """The one column of a table of metrics that is not among `others`."""
-    return next(name for name in rows[0] if name not in others)
+def _tables(metrics: Mapping[str, Mapping[str, Any]], test: str, table: str) -> tuple[dict[str, Table], str]:
+    """Checkpoint name -> its rows for the test set (by default the first that one of them has), and the name of that set."""
+    tests = [name for every in metrics.values() for name, rows in every.get("tests", {}).items() if rows.get(table)]
+    test = test or next(iter(tests), "")
+    found = {
+        name: every["tests"][test][table] for name, every in metrics.items() if every.get("tests", {}).get(test, {}).get(table)
+    }
+    if not found:
+        known = f" It has {', '.join(dict.fromkeys(tests))}." if tests else " Evaluate these checkpoints to have it measured."
+        raise InputError(f"No metrics.json here has {table.replace('_', ' ')} for the test set {test!r}.{known}")
+    return found, test
 
 
-def quality_by_length(metrics: Mapping[str, Mapping[str, Any]]) -> go.Figure:
-    """Checkpoint name -> its metrics: the task's score in each bucket of source length."""
-    tables = {name: table["by_length"] for name, table in metrics.items() if table.get("by_length")}
-    if not tables:
-        raise InputError("None of these checkpoints has scores by source length in its metrics.json; evaluate them again.")
-    first = next(iter(tables.values()))
-    metric = _metric(first, *BUCKET)
-    starts = sorted({row["from"]: _bucket(row) for rows in tables.values() for row in rows}.items())
-    place = {start: index + 1 for index, (start, _) in enumerate(starts)}
-    lines = {name: ([place[row["from"]] for row in rows], [row[metric] for row in rows]) for name, rows in tables.items()}
-    axis = places([text for _, text in starts], title={"text": f"source length in {escaped(first[0]['unit'])}"})
-    return curves(lines, "Quality by source length", "", metric, xaxis=axis)
+def _score(metrics: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+    """The column and the name of the score that stands for the task."""
+    task = next(iter(metrics.values())).get("task", "")
+    return SCORE_OF_TASK.get(task, SCORE_OF_TASK["translate"])
 
 
 def _bucket(row: Mapping[str, Any]) -> str:
     return f"{row['from']}+" if row["to"] is None else f"{row['from']}\N{EN DASH}{row['to']}"
+
+
+def quality_by_length(metrics: Mapping[str, Mapping[str, Any]], test: str = "") -> go.Figure:
+    """Checkpoint name -> its metrics.json: the score of each bucket of source length."""
+    tables, test = _tables(metrics, test, "by_length")
+    column, name = _score(metrics)
+    buckets = dict(sorted({row["from"]: _bucket(row) for rows in tables.values() for row in rows}.items()))
+    place = {start: number for number, start in enumerate(buckets, 1)}
+    lines = {key: ([place[row["from"]] for row in rows], [row[column] for row in rows]) for key, rows in tables.items()}
+    unit = next(iter(tables.values()))[0]["unit"]
+    axis = places(list(buckets.values()), title={"text": f"source length in {escaped(unit)}"})
+    return curves(lines, f"Quality by source length, {test}", "", name, xaxis=axis)
+
+
+def beam_quality(metrics: Mapping[str, Mapping[str, Any]], test: str = "") -> go.Figure:
+    """Checkpoint name -> its metrics.json: the score with every beam size. More beams are not always better."""
+    tables, test = _tables(metrics, test, "by_beam")
+    column, name = _score(metrics)
+    return _by_size(tables, "size", column, f"Quality by beam size, {test}", name)
+
+
+def search_errors(metrics: Mapping[str, Mapping[str, Any]]) -> go.Figure:
+    """How often a beam misses an output the model finds likelier, by its size, in per cent of a sample."""
+    tables = {name: every["search"]["beams"] for name, every in metrics.items() if every.get("search", {}).get("beams")}
+    if not tables:
+        raise InputError("No metrics.json here counts search errors; evaluate these checkpoints to have them counted.")
+    return _by_size(tables, "beam", "search_errors", "Search errors by beam size", "search errors, %")
+
+
+def _by_size(tables: Mapping[str, Table], size: str, column: str, title: str, up: str) -> go.Figure:
+    sizes = sorted({row[size] for rows in tables.values() for row in rows})
+    lines = {name: ([sizes.index(row[size]) + 1 for row in rows], [row[column] for row in rows]) for name, rows in tables.items()}
+    return curves(lines, title, "", up, xaxis=places([str(number) for number in sizes], title={"text": "beam size"}))
