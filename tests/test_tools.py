@@ -174,7 +174,8 @@ def test_root_on_debian_gets_chromium_from_apt(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_wheel_holds_library_command_line_and_training_and_no_weights(tmp_path: Path, root: Path) -> None:
     project = tmp_path / "project"
-    for name in ("seqdemo", "training", "tests", "tools", "checkpoints"):
+    (project / "checkpoints").mkdir(parents=True)
+    for name in ("seqdemo", "training", "tests", "tools"):
         shutil.copytree(root / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
     (project / "checkpoints/model.safetensors").write_bytes(b"weights")
     for name in ("pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
