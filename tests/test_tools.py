@@ -176,7 +176,7 @@ def test_the_wheel_holds_library_command_line_and_training_and_no_weights(tmp_pa
     project = tmp_path / "project"
     (project / "checkpoints").mkdir(parents=True)
     for name in ("seqdemo", "training", "tests", "tools"):
-        shutil.copytree(root / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
+        shutil.copytree(root / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
     (project / "checkpoints/model.safetensors").write_bytes(b"weights")
     for name in ("pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
         shutil.copy(root / name, project)
