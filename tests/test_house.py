@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = (
     {"errors", "state", "records"},
-    {"config", "edits", "text", "images", "cells", "attention", "cnn"},
+    {"config", "edits", "text", "images", "cells", "attention", "cnn", "products"},
     {"encoders", "decoders"},
-    {"model"},
+    {"model", "whatif"},
     {"trace", "checkpoints", "search", "figures"},
     {"playground"},
     {"ui", "__main__"},
