@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock
-
-from training.data.download import cache_folder
+from training.data.download import alone, cache_folder
 from training.data.reading import SPLITS, Problems, bare, first_existing, lines, missing, opened, readable, zip_member
 from training.data.records import Example, Parts, clean, digest
 
@@ -190,8 +188,7 @@ def _pictures(folder: Path) -> list[Path]:
 
 
 def _unpack(archive: Path, target: Path) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{target}.lock"):
+    with alone(target):
         if target.exists():
             return target
         half = target.with_name(target.name + ".part")

@@ -9,7 +9,8 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -54,9 +55,12 @@ def cache_folder() -> Path:
 
 
 def fetch_all(files: Iterable[File], folder: Path, show: bool = True) -> None:
-    """Every file that is not in the folder yet, with a progress bar on standard error."""
+    """Every file that is not in the folder yet, with a progress bar on standard error (the Hub's client draws its own)."""
     absent = [file for file in files if not (folder / file.path).exists()]
-    if not absent:
+    for file in absent:
+        if file.repo:
+            fetch(file, folder)
+    if not any(file.url for file in absent):
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -64,8 +68,8 @@ def fetch_all(files: Iterable[File], folder: Path, show: bool = True) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not show) as progress:
         for file in absent:
-            task = progress.add_task(file.path, total=None)
-            fetch(file, folder, partial(_advance, progress, task))
+            if file.url:
+                fetch(file, folder, partial(_advance, progress, progress.add_task(file.path, total=None)))
 
 
 def _advance(progress: Progress, task: TaskID, here: int, total: int) -> None:
@@ -76,8 +80,7 @@ def fetch(file: File, folder: Path, report: Report = lambda here, total: None) -
     """The file in the folder, fetched if it is not there; processes that want the same file wait for one another."""
     target = folder / file.path
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{target}.lock"):
+        with alone(target):
             if not target.exists():
                 _fetch_from_hub(file, target) if file.repo else _fetch_from_address(file, target, report)
     except OSError as error:
@@ -85,17 +88,25 @@ def fetch(file: File, folder: Path, report: Report = lambda here, total: None) -
     return target
 
 
+@contextmanager
+def alone(target: Path) -> Iterator[None]:
+    """Processes that make the same file or folder do so one after the other."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        yield
+
+
 # ------------------------------------------------------------------------------------------------------------------ Hub
 
 
 def _fetch_from_hub(file: File, target: Path) -> None:
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         hf_hub_download(file.repo, target.name, repo_type="dataset", local_dir=target.parent, token=False)
-    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-        raise failed(file, target, str(error).splitlines()[0]) from None
+    except Exception as error:  # the client lets the errors of its own HTTP library through, and those change with it
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise failed(file, target, reason) from None
 
 
 def failed(file: File, target: Path, reason: str) -> InputError:
@@ -135,34 +146,44 @@ def _fetch_from_address(file: File, target: Path, report: Report) -> None:
 
 
 def _until_whole(file: File, target: Path, part: Path, report: Report) -> None:
-    reason = ""
-    for attempt in range(ATTEMPTS):
+    """Attempts until the part is whole; only those that brought nothing new are counted."""
+    vain = 0
+    while True:
+        before = _size(part)
         try:
             return _transfer(file, part, report)
         except Interrupted as stop:
-            reason = str(stop)
-            wait = stop.wait or PAUSE * 2**attempt
-        if attempt + 1 < ATTEMPTS:
-            time.sleep(min(wait, LONGEST_PAUSE))
-    raise failed(file, target, reason)
+            vain = 1 if _size(part) > before else vain + 1
+            if vain >= ATTEMPTS:
+                raise failed(file, target, str(stop)) from None
+            time.sleep(min(stop.wait or PAUSE * 2 ** (vain - 1), LONGEST_PAUSE))
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
 
 
 def _transfer(file: File, part: Path, report: Report) -> None:
     """One request: from where the part ends if the server still has the same file, else from the start."""
-    have = part.stat().st_size if part.exists() and _validator(part).exists() else 0
+    have = _size(part) if _validator(part).exists() else 0
     headers = {"User-Agent": AGENT, "Accept-Encoding": "identity"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": _validator(part).read_text()}
     try:
         response = urllib.request.urlopen(urllib.request.Request(file.url, headers=headers), timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 416 and error.headers.get("Content-Range") == f"bytes */{have}":
+            return  # nothing is missing: the last run stopped just before the renaming
         raise _refused(file, part, error) from None
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+    except (OSError, http.client.HTTPException) as error:
         raise Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from None
     with response:
         start = _start(response, have)
         length = response.headers.get("Content-Length")
         total = start + int(length) if length else 0
+        if not start:
+            _discard(part)
         _remember(response, part)
         with part.open("r+b" if start else "wb") as stream:
             stream.seek(start)
@@ -174,7 +195,7 @@ def _copy(response: http.client.HTTPResponse, write: Callable[[bytes], int], her
     while True:
         try:
             piece = response.read(CHUNK)
-        except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        except (OSError, http.client.HTTPException) as error:
             raise Interrupted(str(error) or type(error).__name__) from None
         if not piece:
             break

@@ -94,7 +94,7 @@ def _more_words(
     if language not in AKSHARANTAR_CODES:
         parts.notes.append(f"Aksharantar has no {language}")
         return
-    pairs = aksharantar(folder / "aksharantar", language, problems)
+    pairs = aksharantar(folder / "aksharantar", language, parts.notes, problems)
     parts.contents[f"aksharantar:{language}"] = digest(pairs)
     clear = [pair for pair in splits.without(pairs, held_out) if pair not in held_pairs]
     new = [pair for pair in clear if pair not in own]
@@ -160,7 +160,7 @@ def _word(latin: str, native: str) -> bool:
     return latin != "" and latin.isascii() and native != "" and not native.isascii()
 
 
-def aksharantar(folder: Path, language: str, problems: Problems) -> list[Pair]:
+def aksharantar(folder: Path, language: str, notes: list[str], problems: Problems) -> list[Pair]:
     """(latin, native) from `<iso3>.zip`: `*train.csv` with latin,native or `*train.json`, one object a line."""
     archive = folder / f"{AKSHARANTAR_CODES[language]}.zip"
     if not archive.exists():
@@ -169,6 +169,9 @@ def aksharantar(folder: Path, language: str, problems: Problems) -> list[Pair]:
         pairs = dict.fromkeys(_words(stream, f"{archive.name}:train", problems))
     if len(pairs) <= AKSHARANTAR_PAIRS:
         return list(pairs)
+    notes.append(
+        f"{AKSHARANTAR_PAIRS:,} of Aksharantar's {len(pairs):,} {language} pairs are used: those with the smallest sha256"
+    )
     return heapq.nsmallest(AKSHARANTAR_PAIRS, pairs, key=lambda pair: hashlib.sha256("\t".join(pair).encode()).digest())
 
 
