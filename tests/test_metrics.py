@@ -140,12 +140,3 @@ def test_correlation_equals_numpys_and_is_zero_for_a_constant() -> None:
 
 def test_a_uniform_model_costs_the_log_of_its_alphabet() -> None:
     assert metrics.nats_per_character([-math.log(50)] * 7, 7) == pytest.approx(math.log(50))
-
-
-def test_the_heaviest_cell_points_into_the_box_that_holds_its_centre() -> None:
-    weights = np.zeros(9)
-    weights[5] = 1.0  # middle row, right column: centre (5/6, 1/2)
-    assert metrics.cell_centre(5, 3) == pytest.approx((5 / 6, 1 / 2))
-    assert metrics.points_inside(weights, (0.8, 0.4, 0.9, 0.6))
-    assert not metrics.points_inside(weights, (0.4, 0.8, 0.6, 0.9)), "x and y must not be swapped"
-    assert not metrics.points_inside(weights, (0.0, 0.0, 0.8, 1.0))

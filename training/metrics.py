@@ -173,17 +173,6 @@ def correlation(values_N: np.ndarray, targets_N: np.ndarray) -> float:
     return float(x @ y) / scale if scale > 0 else 0.0
 
 
-def cell_centre(cell: int, side: int) -> tuple[float, float]:
-    """Centre (x, y) of a cell of a side x side grid, row by row, as fractions of the picture."""
-    return (cell % side + 0.5) / side, (cell // side + 0.5) / side
-
-
 def inside(point: tuple[float, float], box: Box) -> bool:
     """Whether a point lies in a box (left, top, right, bottom), all fractions of the picture."""
     return bool(box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3])
-
-
-def points_inside(weights_S: np.ndarray, box: Box) -> bool:
-    """The pointing game: is the centre of the heaviest cell of a square map inside the box?"""
-    side = math.isqrt(len(weights_S))
-    return inside(cell_centre(int(np.argmax(weights_S)), side), box)

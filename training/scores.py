@@ -68,18 +68,19 @@ def transliteration(outputs: Sequence[Output], examples: Sequence[Example]) -> d
 def captions(outputs: Sequence[Output], examples: Sequence[Example]) -> dict[str, Any]:
     texts, accepted = best(outputs), references(examples)
     figures: dict[str, Any] = {f"bleu{n}": value for n, value in enumerate(metrics.caption_bleu(texts, accepted), 1)}
-    return {**figures, "cider": metrics.cider(texts, accepted), "words": _mean([len(metrics.caption_words(text)) for text in texts])}
+    words = sum(len(metrics.caption_words(text)) for text in texts)
+    return {**figures, "cider": metrics.cider(texts, accepted), "words": words / len(texts)}
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def _sentence_chrf(output: Output, example: Example) -> float:
+    return float(metrics.chrf(best([output]), [example.references])["chrf"])
 
 
 SCORING: dict[str, Scoring] = {
     "translate": Scoring(
         translation,
         "bleu",
-        lambda output, example: metrics.chrf(best([output]), [example.references])["chrf"],  # type: ignore[no-any-return]
+        _sentence_chrf,
         Edges("words", (1, 6, 11, 16, 21)),
     ),
     "transliterate": Scoring(
@@ -91,7 +92,7 @@ SCORING: dict[str, Scoring] = {
     "caption": Scoring(
         captions,
         "bleu4",
-        lambda output, example: metrics.chrf(best([output]), [example.references])["chrf"],  # type: ignore[no-any-return]
+        _sentence_chrf,
         None,
     ),
 }

@@ -1,0 +1,80 @@
+"""Two checkpoints on the same inputs: what the one gets right and the other wrong, and the reverse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from seqdemo.checkpoints import Checkpoint, load
+from seqdemo.config import SearchOptions
+from seqdemo.errors import InputError
+from training import data as public_data
+from training.decoding import Progress, decode, prompts, quiet
+from training.evaluate import chosen, data_name, rounded
+from training.scores import SCORING, Output
+
+SHOWN = 20
+BEAM = SearchOptions(beam=5)
+
+
+def compare(
+    first: Path,
+    second: Path,
+    data: Path | None = None,
+    split: str = "test",
+    dataset: str = "",
+    options: SearchOptions = BEAM,
+    shown: int = SHOWN,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Counts of inputs that both, one or neither get right, and those where their outputs differ most in quality.
+
+    Right means equal to a reference. `gains` lists inputs where that checkpoint's output scores higher by most: by the
+    task's figure for one output (chrF for sentences and captions; right or wrong for words).
+    """
+    pair = [load(Path(folder)) for folder in (first, second)]
+    names = check_pair(pair)
+    loaded = public_data.load(dataset or data_name(pair[0]), data)
+    if not loaded.verified:
+        raise InputError(loaded.refusal)
+    languages = set(pair[0].languages) & set(pair[1].languages)
+    examples = [example for example in chosen(loaded, split) if not example.language or example.language in languages]
+    outputs = [decode(one, prompts(one, examples), options, name, progress) for one, name in zip(pair, names)]
+    found: dict[str, Any] = rounded({"checkpoints": names, "split": split, **tally(pair[0].task, outputs, examples, shown)})
+    return found
+
+
+def check_pair(pair: list[Checkpoint]) -> list[str]:
+    if pair[0].task != pair[1].task or pair[0].task == "complete":
+        raise InputError(
+            f"{pair[0].name} ({pair[0].task}) and {pair[1].name} ({pair[1].task}) do not answer the same inputs; "
+            "compare two translators, two transliterators or two captioners."
+        )
+    names = [one.name for one in pair]
+    return names if names[0] != names[1] else [f"{name} ({place})" for name, place in zip(names, ("first", "second"))]
+
+
+def tally(task: str, outputs: list[list[Output]], examples: list[Any], shown: int) -> dict[str, Any]:
+    single = SCORING[task].single
+    counts = {"both": 0, "first": 0, "second": 0, "neither": 0}
+    rows = []
+    for a, b, example in zip(*outputs, examples):
+        right = a.texts[0] in example.references, b.texts[0] in example.references
+        counts[{(True, True): "both", (True, False): "first", (False, True): "second", (False, False): "neither"}[right]] += 1
+        scores = single(a, example), single(b, example)
+        if scores[0] != scores[1]:
+            texts = {"outputs": [a.texts[0], b.texts[0]], "references": list(example.references)}
+            rows.append({"input": example.source, "language": example.language, **texts, "scores": list(scores)})
+    rows.sort(key=lambda row: row["scores"][1] - row["scores"][0])
+    return {
+        "inputs": len(examples),
+        "right": counts,
+        "better": [
+            sum(row["scores"][0] > row["scores"][1] for row in rows),
+            sum(row["scores"][0] < row["scores"][1] for row in rows),
+        ],
+        "gains": [
+            [row for row in rows[:shown] if row["scores"][0] > row["scores"][1]],
+            [row for row in rows[::-1][:shown] if row["scores"][0] < row["scores"][1]],
+        ],
+    }

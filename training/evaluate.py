@@ -1,0 +1,339 @@
+"""What a checkpoint can do, measured from the bytes in its folder and written beside them as metrics.json."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import seqdemo
+from seqdemo.checkpoints import Checkpoint, load, write_manifest
+from seqdemo.checkpoints.description import model_config
+from seqdemo.checkpoints.folder import CONFIG, METRICS, WEIGHTS, pretty_json, replace_file
+from seqdemo.config import SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel
+from seqdemo.playground import Prompt
+from training import data as public_data
+from training import units
+from training.data.records import Dataset, Example, Split
+from training.decoding import Progress, decode, prompts, quiet, ranks
+from training.metrics import caption_words, nats_per_character
+from training.optimum import shortfalls
+from training.pointing import play, read_phrases
+from training.reading import RUN_UP, read, stretches
+from training.recipes import RECIPES
+from training.scores import SCORING, Output, by_length, signatures
+
+FORMAT = 1
+DIGITS = 4
+LIBRARIES = ("torch", "numpy", "sacrebleu", "sentencepiece", "tokenizers", "safetensors")
+DOGS = {"dog", "dogs"}
+UNIT_CHARACTERS = 60_000
+SAYS: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
+    ("translate", "de"): {
+        "Das gefällt mir.": ("I like it.", "I like that."),
+        "Das gefällt mir": ("I like it", "I like that", "I like it.", "I like that."),
+        "Ich gehe nach Hause.": ("I am going home.", "I'm going home."),
+        "Ich gehe nach Hause": ("I am going home", "I'm going home", "I am going home.", "I'm going home."),
+    },
+    ("transliterate", "hi"): {"ghar": ("घर",), "namaste": ("नमस्ते",)},
+}
+
+
+class Plan(NamedTuple):
+    """How much is measured. The figure of a checkpoint is the one with `options`; greedy is always beside it."""
+
+    options: SearchOptions = SearchOptions(beam=5)
+    beams: tuple[int, ...] = (1, 2, 5, 10, 20)
+    sample: int = 2_000  # inputs for quality by beam size, divided among the test sets
+    exact: int = 200  # inputs for exact search, likewise
+    expansions: int = 20_000  # its budget
+
+
+STANDARD = Plan()
+
+
+def evaluate(
+    folder: Path,
+    data: Path | None = None,
+    split: str = "test",
+    dataset: str = "",
+    plan: Plan = STANDARD,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Measure the checkpoint in `folder` on a split; figures on test are written to its metrics.json.
+
+    `dataset` names the data where the checkpoint's name is not that of a recipe. Under torchrun the inputs are divided
+    among the ranks; every rank returns the whole result and the first one writes it.
+    """
+    checkpoint = load(Path(folder))
+    loaded = public_data.load(dataset or data_name(checkpoint), data)
+    found = {
+        **provenance(checkpoint, loaded, split, plan),
+        **MEASURES[checkpoint.task](checkpoint, loaded, split, plan, progress),
+    }
+    if has_map(checkpoint) and (boxes := boxes_of(data)):
+        found["pointing"] = play(checkpoint, read_phrases(boxes), loaded.dev.examples)
+    found = dict(rounded(found))
+    if split == "test" and ranks()[0] == 0:
+        replace_file(Path(folder) / METRICS, pretty_json(found))
+        write_manifest(Path(folder))
+    return found
+
+
+def data_name(checkpoint: Checkpoint) -> str:
+    name = checkpoint.config["name"]
+    if name not in RECIPES:
+        raise InputError(f"{name} is not the name of a recipe, so its data are not known; name them with --dataset.")
+    return RECIPES[name].data
+
+
+def chosen(dataset: Dataset, split: str) -> Split:
+    if split not in dataset.splits():
+        raise InputError(f"There is no split {split!r}; choose one of {', '.join(dataset.splits())}.")
+    return dataset.splits()[split]
+
+
+# ------------------------------------------------------------------------------------------------------------- provenance
+
+
+def provenance(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan) -> dict[str, Any]:
+    """What was measured, on what, with what."""
+    name = checkpoint.config["name"]
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "name": name,
+        "task": checkpoint.task,
+        "command": f"python -m training evaluate checkpoints/{name}" + ("" if split == "test" else f" --split {split}"),
+        "split": split,
+        "files": digests(checkpoint),
+        "data": {"name": dataset.name, "fingerprint": dataset.fingerprint, "verified": dataset.verified},
+        "versions": {"python": platform.python_version(), "seqdemo": seqdemo.__version__, **{n: version(n) for n in LIBRARIES}},
+        "parameters": parameters(checkpoint),
+    }
+    if checkpoint.task != "complete":
+        found["options"] = {key: value for key, value in plan.options.to_json().items() if value != getattr(SearchOptions(), key)}
+        found["options"]["beam"] = plan.options.beam
+    if not dataset.verified:
+        found["data"]["refusal"] = dataset.refusal
+    return found
+
+
+def digests(checkpoint: Checkpoint) -> dict[str, str]:
+    """sha256 of every file that decides what the model answers."""
+    assert checkpoint.folder is not None
+    names = {WEIGHTS, CONFIG, *(spec["file"] for spec in checkpoint.config["tokenizers"].values())}
+    found = {name: hashlib.sha256((checkpoint.folder / name).read_bytes()).hexdigest() for name in sorted(names)}
+    shared = checkpoint.config.get("shared", {})
+    return {**found, **{part["file"]: part["sha256"] for part in shared.values()}}
+
+
+def parameters(checkpoint: Checkpoint) -> dict[str, int]:
+    """Trained numbers, and those of a CNN that stays as it came."""
+    counts = {"trained": 0, "frozen": 0}
+    for name, parameter in checkpoint.model.named_parameters():
+        counts["frozen" if name.startswith("encoder.cnn.") else "trained"] += parameter.numel()
+    return counts
+
+
+def rounded(value: Any) -> Any:
+    """Figures to DIGITS places, so that a file reads well and two machines agree; what is not a number becomes null."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    if isinstance(value, (float, np.floating)):
+        return round(float(value), DIGITS) if isfinite(value) else None
+    return value
+
+
+# -------------------------------------------------------------------------------------------- translation and its siblings
+
+
+class TestSet(NamedTuple):
+    """The inputs of one origin or one language."""
+
+    name: str
+    examples: list[Example]
+    inputs: list[Prompt]
+
+
+def test_sets(checkpoint: Checkpoint, split: Split, progress: Progress) -> list[TestSet]:
+    """One a language for a transliterator, one an origin for the others."""
+    languages = checkpoint.task == "transliterate" and split.languages() != ("",)
+    names = split.languages() if languages else split.origins()
+    parts = [(name, split.only(language=name) if languages else split.only(origin=name)) for name in names]
+    return [
+        TestSet(name or checkpoint.config["name"], part.examples, prompts(checkpoint, part.examples, progress))
+        for name, part in parts
+    ]
+
+
+def sequences(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan, progress: Progress) -> dict[str, Any]:
+    sets = test_sets(checkpoint, chosen(dataset, split), progress)
+    found: dict[str, Any] = {"tests": {}}
+    every: list[tuple[list[Output], list[Example]]] = []
+    for test in sets:
+        figures, outputs = whole(checkpoint, test, plan, progress)
+        figures["by_beam"] = by_beam(checkpoint, test, plan, plan.sample // len(sets), progress)
+        found["tests"][test.name] = figures
+        every.append((outputs, test.examples))
+    if len(sets) > 1 and checkpoint.task == "transliterate":
+        found["mean"] = mean_of([found["tests"][test.name]["beam"] for test in sets])
+    sample = [one for test in sets for one in sampled(test.inputs, max(1, plan.exact // len(sets)))]
+    found["search"] = shortfalls(checkpoint, sample, plan.beams, plan.expansions, progress)
+    if checkpoint.task == "caption":
+        found["dogs"] = dogs(*every[0])
+    if said := says(checkpoint, plan):
+        found["says"] = said
+    return found
+
+
+def whole(checkpoint: Checkpoint, test: TestSet, plan: Plan, progress: Progress) -> tuple[dict[str, Any], list[Output]]:
+    """Greedy and the plan's own search on every input, the latter also by source length."""
+    scoring, task = SCORING[checkpoint.task], checkpoint.task
+    greedy = decode(checkpoint, test.inputs, replace(plan.options, strategy="greedy", nbest=1), f"{test.name}, greedy", progress)
+    outputs = decode(checkpoint, test.inputs, plan.options, f"{test.name}, beam {plan.options.beam}", progress)
+    counted = sum(len(example.references) for example in test.examples)
+    figures: dict[str, Any] = {"inputs": len(test.examples), "references": counted, **signatures(task, outputs, test.examples)}
+    figures["greedy"] = scoring.figures(greedy, test.examples)
+    figures["beam"] = scoring.figures(outputs, test.examples)
+    if scoring.edges:
+        figures["by_length"] = by_length(task, outputs, test.examples)
+    return figures, outputs
+
+
+def by_beam(checkpoint: Checkpoint, test: TestSet, plan: Plan, size: int, progress: Progress) -> list[dict[str, Any]]:
+    """The same inputs with every beam size."""
+    examples, inputs = sampled(test.examples, size), sampled(test.inputs, size)
+    rows = []
+    for beam in plan.beams:
+        options = replace(plan.options, beam=beam, nbest=min(plan.options.nbest, beam))
+        outputs = decode(checkpoint, inputs, options, f"{test.name}, beam {beam}", progress)
+        rows.append({"size": beam, "inputs": len(inputs), **SCORING[checkpoint.task].figures(outputs, examples)})
+    return rows
+
+
+def sampled(items: Sequence[Any], size: int) -> list[Any]:
+    """At most `size` of them, evenly spread, the same ones each time."""
+    return [items[index * len(items) // size] for index in range(size)] if size < len(items) else list(items)
+
+
+def mean_of(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean over languages, each counting once."""
+    return {key: sum(row[key] for row in rows) / len(rows) for key in rows[0]}
+
+
+def dogs(outputs: Sequence[Output], examples: Sequence[Example]) -> dict[str, Any]:
+    """Of the photographs whose captions all have the word dog or dogs, how many get a caption that has it."""
+    about = [i for i, e in enumerate(examples) if all(DOGS & set(caption_words(reference)) for reference in e.references)]
+    said = sum(bool(DOGS & set(caption_words(outputs[i].texts[0]))) for i in about)
+    return {"photographs": len(about), "said": said, "share": 100 * said / max(1, len(about))}
+
+
+def says(checkpoint: Checkpoint, plan: Plan) -> list[dict[str, Any]]:
+    """A few sentences everyone tries first, with what comes out."""
+    rows = []
+    for (task, language), wanted in SAYS.items():
+        side = "source_language" if task == "translate" else "target_language"
+        known = checkpoint.languages or (checkpoint.config.get(side, ""),)
+        if task != checkpoint.task or language not in known:
+            continue
+        inputs = prompts(checkpoint, [Example(text, (), language) for text in wanted])
+        greedy = decode(checkpoint, inputs, replace(plan.options, strategy="greedy", nbest=1))
+        beam = decode(checkpoint, inputs, plan.options)
+        for (text, accepted), first, second in zip(wanted.items(), greedy, beam):
+            outputs = {"greedy": first.texts[0], "beam": second.texts[0]}
+            rows.append(
+                {"input": text, "language": language, **outputs, "accepted": accepted, "said": second.texts[0] in accepted}
+            )
+    return rows
+
+
+def boxes_of(data: Path | None) -> Path | None:
+    """Boxes of phrases are no part of the public photographs; they are scored where they lie beside them."""
+    path = (data or Path()) / "flickr8k" / "boxes_dev.json"
+    return path if data and path.exists() else None
+
+
+def has_map(checkpoint: Checkpoint) -> bool:
+    return checkpoint.task == "caption" and model_config(checkpoint.config).has_attention
+
+
+# -------------------------------------------------------------------------------------------------------- language models
+
+
+def language(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan, progress: Progress) -> dict[str, Any]:
+    """Nats per character of the whole split, read after the end of the text before it, and the units that know where they are."""
+    model = checkpoint.model
+    assert isinstance(model, LanguageModel)
+    texts = {name: part.examples[0].references[0] for name, part in dataset.splits().items()}
+    before = {"test": texts["dev"], "dev": texts["train"], "train": ""}[split]
+    progress("reading", 0, 1)
+    return {
+        "text": nats(checkpoint, before, texts[split]),
+        "units": tracking_units(checkpoint, texts["dev"], texts["test"]),
+    }
+
+
+def ids_of(checkpoint: Checkpoint, text: str) -> tuple[np.ndarray, int]:
+    """Ids, and how many characters the model has never seen."""
+    assert checkpoint.target_text is not None
+    pieces = checkpoint.target_text.encode(text)
+    return np.array(pieces.ids), len(pieces.known) - sum(pieces.known)
+
+
+def nats(checkpoint: Checkpoint, before: str, text: str) -> dict[str, Any]:
+    assert isinstance(checkpoint.model, LanguageModel)
+    context = before[-RUN_UP:]
+    ids_N, unknown = ids_of(checkpoint, context + text)
+    starts_R, length = stretches(len(context), len(ids_N))
+    logps_RL = read(checkpoint.model, ids_N, starts_R, length, len(context)).logps_RL
+    logps_N = np.empty(len(ids_N) - len(context))
+    for start, logps_L in zip(starts_R, logps_RL):
+        logps_N[start - len(context) : start - len(context) + length] = logps_L
+    return {
+        "nats_per_character": nats_per_character(logps_N.tolist(), len(logps_N)),
+        "characters": len(logps_N),
+        "unknown_characters": unknown,
+        "run_up": len(context),
+        "stretches": len(starts_R),
+    }
+
+
+def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any]:
+    """Chosen on dev text, measured on test text; `layer` and `unit` count from 0."""
+    model = checkpoint.model
+    assert isinstance(model, LanguageModel)
+    read_dev, read_test = (states_and_labels(checkpoint, text) for text in (dev, test))
+    found = units.find(*read_dev, *read_test)
+    hidden = model.config.decoder_hidden
+    for row in found.values():
+        row["layer"], row["unit"] = divmod(row["unit"], hidden)
+    return {"characters": len(read_dev[0]), "state": "cell" if "lstm" in model.config.cell else "hidden", **found}
+
+
+def states_and_labels(checkpoint: Checkpoint, text: str) -> tuple[np.ndarray, units.Labels]:
+    assert isinstance(checkpoint.model, LanguageModel)
+    ids_N, _ = ids_of(checkpoint, text)
+    spread = min(UNIT_CHARACTERS, len(ids_N) - RUN_UP)
+    rows = max(1, spread // 1_000)
+    length = spread // rows
+    starts_R = np.linspace(RUN_UP, len(ids_N) - length, rows).astype(int)
+    states_RLU = read(checkpoint.model, ids_N, starts_R, length, RUN_UP, keep=True).states_RLU
+    assert states_RLU is not None
+    where_RL = starts_R[:, None] + np.arange(length)
+    labels = {name: labels_N[where_RL].ravel() for name, labels_N in units.labels_of(text).items()}
+    return states_RLU.reshape(-1, states_RLU.shape[2]), labels
+
+
+Measure = Callable[[Checkpoint, Dataset, str, Plan, Progress], dict[str, Any]]
+MEASURES: dict[str, Measure] = {"translate": sequences, "transliterate": sequences, "caption": sequences, "complete": language}

@@ -1,0 +1,65 @@
+"""How often search misses the model's own best output, and how often that output is empty: exact search on a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.config import EOS, SearchOptions
+from seqdemo.playground import Prompt, find
+from training.decoding import Progress, decode, quiet, shared
+
+MARGIN = 1e-4  # nats by which an output must be likelier to count as better
+PLAIN = SearchOptions(nbest=1)
+
+
+class Optimum(NamedTuple):
+    """The best output that exact search found; `proved` when there is none better."""
+
+    total: float
+    tokens: int
+    empty: bool
+    proved: bool
+
+
+def optima(checkpoint: Checkpoint, inputs: Sequence[Prompt], expansions: int, progress: Progress = quiet) -> list[Optimum]:
+    options = replace(PLAIN, strategy="exact", expansions=expansions)
+
+    def work(mine: list[int]) -> list[Optimum]:
+        results = []
+        for index in mine:
+            (one,) = find(checkpoint, [inputs[index]], options, record=False)
+            best = one.hypotheses[0]
+            assert one.certificate is not None
+            results.append(Optimum(best.total, len(best.tokens), best.tokens[:1] == (EOS,), one.certificate.proved))
+            progress("exact search", len(results), len(mine))
+        return results
+
+    return shared(work, list(range(len(inputs))))
+
+
+def shortfalls(
+    checkpoint: Checkpoint, inputs: Sequence[Prompt], beams: Sequence[int], expansions: int, progress: Progress = quiet
+) -> dict[str, Any]:
+    """Rates in per cent. A search error is an output that the model finds less likely than another one exact search knows.
+
+    All searches here maximise the plain log probability: with length normalisation the question would be another one.
+    """
+    best = optima(checkpoint, inputs, expansions, progress)
+    proved = [one for one in best if one.proved]
+    rows = []
+    for beam in beams:
+        outputs = decode(checkpoint, inputs, replace(PLAIN, beam=beam), f"beam {beam}, plain", progress)
+        missed = [one.total > output.totals[0] + MARGIN for one, output in zip(best, outputs)]
+        tokens = sum(output.lengths[0] for output in outputs) / len(outputs)
+        rows.append({"beam": beam, "search_errors": 100 * sum(missed) / len(missed), "tokens": tokens})
+    return {
+        "inputs": len(best),
+        "expansions": expansions,
+        "proved": len(proved),
+        "empty_optimum": 100 * sum(one.empty for one in proved) / max(1, len(proved)),
+        "optimum_tokens": sum(one.tokens for one in proved) / max(1, len(proved)),
+        "beams": rows,
+    }

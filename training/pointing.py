@@ -1,0 +1,99 @@
+"""The pointing game: when a captioner says a phrase, does its map point into the phrase's box?
+
+Teacher-forced on a reference that contains the phrase, at the phrase's last word; the map is right when the centre of its
+heaviest cell lies in the box. Beside it the caption's mean map, and the picture's centre, which needs no model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.config import BOS
+from seqdemo.encoders import ImageEncoder
+from seqdemo.images import WHOLE, Box, cell_box, read_picture
+from seqdemo.model import Seq2Seq
+from seqdemo.text import Tokenizer
+from training.data.records import Example
+from training.metrics import inside
+
+CENTRE = (0.5, 0.5)
+
+
+class Phrase(NamedTuple):
+    file: str
+    words: str
+    box: Box
+
+
+class Spoken(NamedTuple):
+    """A phrase in a reference: the reference's pieces, and which of them is the phrase's last."""
+
+    ids: tuple[int, ...]
+    last: int
+
+
+def read_phrases(path: Path) -> list[Phrase]:
+    return [Phrase(row["file"], row["phrase"], tuple(row["box"])) for row in json.loads(path.read_bytes())]
+
+
+def spoken(text: Tokenizer, phrase: str, references: Sequence[str]) -> Spoken | None:
+    """The first reference that contains the phrase, word for word."""
+    wanted = text.encode(phrase).strings
+    for reference in references:
+        pieces = text.encode(reference)
+        for end in range(len(wanted), len(pieces.strings) + 1):
+            if pieces.strings[end - len(wanted) : end] == wanted:
+                return Spoken(pieces.ids, end - 1)
+    return None
+
+
+@torch.inference_mode()
+def maps(model: Seq2Seq, grid_SC: Tensor, ids: Sequence[int]) -> np.ndarray:
+    """Attention rows (T, S): row t is the map with which the model comes to say ids[t]."""
+    state = model.decoder.start(model.encode(grid_SC[None]))
+    rows = []
+    for token in (BOS, *ids[:-1]):
+        zx_KG = model.decoder.stack.first.project(model.embed_target(torch.tensor([token])))
+        done = model.decoder.step(zx_KG, state)
+        state = done.state
+        assert done.weights_KS is not None
+        rows.append(done.weights_KS[0])
+    return torch.stack(rows).numpy()
+
+
+def points(weights_S: np.ndarray, box: Box, seen: Box = WHOLE) -> bool:
+    """Whether the centre of the heaviest cell lies in the box; `seen` is the part of the picture the grid covers."""
+    side = round(len(weights_S) ** 0.5)
+    row, column = divmod(int(np.argmax(weights_S)), side)
+    left, top, right, bottom = cell_box(row, column, side, seen)
+    return inside(((left + right) / 2, (top + bottom) / 2), box)
+
+
+def play(checkpoint: Checkpoint, phrases: Sequence[Phrase], examples: Sequence[Example]) -> dict[str, Any]:
+    """Shares of phrases, in per cent, at which the word's map, the mean map and the centre lie in the box."""
+    model, text = checkpoint.model, checkpoint.target_text
+    assert isinstance(model, Seq2Seq) and isinstance(model.encoder, ImageEncoder) and text is not None
+    cnn: Any = model.encoder.cnn
+    by_file = {example.source: example for example in examples}
+    hits: list[tuple[bool, bool, bool]] = []
+    for file in dict.fromkeys(phrase.file for phrase in phrases if phrase.file in by_file):
+        example = by_file[file]
+        assert example.picture is not None
+        picture = read_picture(example.picture, cnn.size)
+        grid_SC = model.encoder.grid(picture.pixels[None])[0]
+        for phrase in (phrase for phrase in phrases if phrase.file == file):
+            said = spoken(text, phrase.words, example.references)
+            if said:
+                rows_TS = maps(model, grid_SC, said.ids)
+                pointed = points(rows_TS[said.last], phrase.box, picture.box)
+                hits.append((pointed, points(rows_TS.mean(0), phrase.box, picture.box), inside(CENTRE, phrase.box)))
+    word, mean, centre = (100.0 * sum(column) / len(hits) for column in zip(*hits))
+    return {"phrases": len(hits), "without_reference": len(phrases) - len(hits), "word": word, "mean_map": mean, "centre": centre}
