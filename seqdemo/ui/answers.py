@@ -1,0 +1,127 @@
+"""A question from the page -> its answer: the payload of each column asked for, of each replay asked for, or a sentence."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from seqdemo.edits import edit_to_json
+from seqdemo.errors import InputError
+from seqdemo.figures.payloads import column_payload, source_payload, trace_payload
+from seqdemo.ui import checks
+from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.service import Question, Service
+
+log = logging.getLogger(__name__)
+SIDES = ("A", "B")
+FAULT = "Something went wrong on the server; the fault is ours, not yours. Try another input."
+
+Progress = Callable[..., None]
+Cancel = Callable[[], bool]
+
+
+class Answers:
+    """Binds a service to what is on offer. `uploads` is the folder the browser's own files are put in."""
+
+    def __init__(self, service: Service, catalogue: Catalogue, uploads: Path) -> None:
+        self.service, self.catalogue, self.uploads = service, catalogue, uploads
+
+    def answer(
+        self, message: Any, mine: list[str], progress: Progress | None = None, cancel: Cancel | None = None
+    ) -> dict[str, Any]:
+        """`mine`: the visitor's own models besides the bundled ones."""
+        try:
+            message = checks.object_of(message, "The question")
+            task = checks.name_of(message.get("task"), list(checks.TASKS), "The task")
+            columns = checks.object_of(message.get("columns") or {}, "The columns")
+            replays = checks.object_of(message.get("replays") or {}, "The replays")
+        except InputError as error:
+            return {"error": str(error)}
+        gates = message.get("gates") is True
+
+        def column(spec: dict[str, Any]) -> dict[str, Any]:
+            return self.column(self.question(task, message, spec, mine), gates, progress, cancel)
+
+        def trace(spec: dict[str, Any]) -> dict[str, Any]:
+            tokens = checks.tokens_of(spec.get("tokens"))
+            found = self.service.replay(self.question(task, message, spec, mine), tokens)
+            return {**trace_payload(found, gates), "asked": list(tokens)}
+
+        answer = {"columns": _each(columns, column), "traces": _each(replays, trace)}
+        if task == "caption" and columns:
+            answer.update(_guarded(lambda: {"picture": self.picture(message)}))
+        return answer
+
+    def question(self, task: str, message: dict[str, Any], spec: Any, mine: list[str]) -> Question:
+        spec = checks.object_of(spec, "A column")
+        name = checks.name_of(spec.get("checkpoint"), self.catalogue.names(task) + mine, "The model")
+        repo, _, revision = name.partition("@")
+        language = message.get("language")
+        known = self.catalogue.languages(name)
+        language = checks.name_of(language, known, "The language") if known and language else None
+        given = checks.object_of(message.get("input"), "The input")
+        return Question(
+            repo,
+            revision,
+            self.photo(given) if task == "caption" else checks.text_of(given.get("text")),
+            checks.options_of(spec.get("options")),
+            checks.edits_of(spec.get("edits")),
+            language,
+        )
+
+    def photo(self, given: dict[str, Any]) -> bytes:
+        if given.get("photo"):
+            return checks.upload_of(given["photo"], self.uploads).read_bytes()
+        return self.catalogue.example_photo(given.get("example"))
+
+    def picture(self, message: dict[str, Any]) -> dict[str, Any]:
+        from seqdemo.images import data_uri, read_picture
+
+        shown = read_picture(self.photo(message["input"]), 64)
+        return {"data": data_uri(shown.shown), "box": list(shown.box)}
+
+    def column(self, question: Question, gates: bool, progress: Progress | None, cancel: Cancel | None) -> dict[str, Any]:
+        start = time.perf_counter()
+        found = self.service.run(question, progress, cancel)
+        run, piece = found.run, found.checkpoint.target_text.piece
+        name = f"{question.checkpoint}@{question.revision}" if question.revision else question.checkpoint
+        return column_payload(
+            source_payload(run.prompt.pieces.strings, run.prompt.pieces.known),
+            zip(run.hypotheses, run.texts),
+            run.tree,
+            self.service.best_trace(found),
+            piece,
+            gates,
+            spec={
+                "checkpoint": name,
+                "options": _page_options(question),
+                "edits": [edit_to_json(edit) for edit in question.edits],
+            },
+            far=run.prompt.far,
+            certificate=run.certificate,
+            prices=run.prices,
+            took=round(time.perf_counter() - start, 4),
+        )
+
+
+def _page_options(question: Question) -> dict[str, Any]:
+    return asdict(replace(question.options))
+
+
+def _each(specs: dict[str, Any], make: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    return {side: _guarded(lambda side=side: make(specs[side])) for side in SIDES if side in specs}  # type: ignore[misc]
+
+
+def _guarded(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A person's mistake becomes its sentence; any other fault is logged and told without details."""
+    try:
+        return make()
+    except InputError as error:
+        return {"error": str(error)}
+    except Exception:
+        log.exception("A question could not be answered")
+        return {"error": FAULT}

@@ -1,0 +1,207 @@
+"""What a page starts with: the checkpoints on offer, examples that each show something, and a frozen worked result. No torch."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from seqdemo.config import ModelConfig, from_json
+from seqdemo.errors import InputError
+from seqdemo.ui import checks
+from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults, starting_options
+
+LANGUAGE_NAMES = {
+    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
+    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
+}  # fmt: skip
+CELL_TITLES = {"lstm": "LSTM", "lstm-b": "LSTM", "gru": "GRU", "elman": "Elman", "mut1": "MUT1", "mut2": "MUT2", "mut3": "MUT3"}
+SCORES = {"bleu": "BLEU", "top1": "right, %", "bleu4": "BLEU-4"}
+WORDS = {
+    "translate": {
+        "title": "What does a translator consider before it answers?",
+        "lead": "Type German. Two searches through one small network write English, and every road they looked at lies open.",
+        "input": "German",
+    },
+    "transliterate": {
+        "title": "One word, spelled in another script, letter by letter",
+        "lead": "Type a word in Latin letters. Two searches spell it, and you see which letters each of them leaned on.",
+        "input": "In Latin letters",
+    },
+    "caption": {
+        "title": "What does the network see while it writes?",
+        "lead": "Choose a photograph. Two searches describe it, and the picture shows where each word looked.",
+        "input": "Photograph",
+    },
+}
+PAGES = {"translate": "", "transliterate": "transliterate", "caption": "caption", "complete": "language-model"}
+
+
+class Catalogue:
+    """Reads the checkpoint folders' JSON; what is broken is left out, what is absent is simply not offered."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cards = {card["name"]: card for card in map(_card, self.folders()) if card}
+        _pair_twins(self.cards)
+
+    def folders(self) -> list[Path]:
+        return sorted(path.parent for path in self.root.glob("*/config.json")) if self.root.is_dir() else []
+
+    def names(self, task: str) -> list[str]:
+        return [name for name, card in self.cards.items() if card["task"] == task]
+
+    def languages(self, name: str) -> list[str]:
+        return list(self.cards.get(name, {}).get("languages", []))
+
+    def of_task(self, task: str) -> list[dict[str, Any]]:
+        """The checkpoints of a task, those with attention and with the task's own name first."""
+        cards = [card for card in self.cards.values() if card["task"] == task]
+        return sorted(cards, key=lambda card: (not card["attention"], len(card["languages"]) == 0, card["name"]))
+
+    def gallery(self) -> Path:
+        return self.root / "gallery"
+
+    def examples(self, task: str) -> list[dict[str, Any]]:
+        path = self.gallery() / f"{task}.json"
+        if path.is_file():
+            return list(json.loads(path.read_text("utf-8")))
+        return EXAMPLES.get(task, [])
+
+    def example_photo(self, name: Any) -> bytes:
+        known = {example.get("photo"): example for example in self.examples("caption")}
+        if not isinstance(name, str) or name not in known:
+            raise InputError("Choose one of the example photographs, or your own.")
+        return (self.gallery() / "photographs" / Path(name).name).read_bytes()
+
+    def setup(self, task: str) -> dict[str, Any]:
+        """Everything a task page's scripts need before any question."""
+        cards = self.of_task(task)
+        frozen = frozen_answer(task)
+        model = (
+            cards[0]["name"] if cards else (frozen or {}).get("columns", {}).get("A", {}).get("spec", {}).get("checkpoint", "")
+        )
+        examples = self.examples(task)
+        first = examples[0] if examples else {}
+        column = {"checkpoint": model, "edits": []}
+        return {
+            "kind": "workbench",
+            "page": PAGES[task],
+            "task": task,
+            "words": WORDS[task],
+            "checkpoints": cards,
+            "strategies": STRATEGY_NAMES,
+            "options": FIELDS,
+            "defaults": starting_options(),
+            "library": library_defaults(),
+            "languages": [[tag, LANGUAGE_NAMES.get(tag, tag)] for card in cards[:1] for tag in card["languages"]],
+            "examples": examples,
+            "limits": {"characters": checks.MOST_CHARACTERS, "bytes": checks.MOST_PHOTO_BYTES},
+            "start": {
+                "text": first.get("text", ""),
+                "language": first.get("language"),
+                "example": first.get("photo"),
+                "columns": {
+                    "A": {**column, "options": starting_options(strategy="greedy")},
+                    "B": {**column, "options": starting_options(strategy="beam", beam=5)},
+                },
+            },
+        }
+
+
+def _card(folder: Path) -> dict[str, Any] | None:
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        model = from_json(ModelConfig, config["model"])
+        path = folder / "metrics.json"
+        metrics = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        kinds = {side: spec["kind"] for side, spec in config.get("tokenizers", {}).items()}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return {
+        "name": config["name"],
+        "title": title_of(config, model),
+        "task": config["task"],
+        "about": config.get("description", ""),
+        "attention": model.has_attention,
+        "kinds": {"source": kinds.get("source", "characters"), "target": kinds.get("target", "characters")},
+        "languages": config.get("languages", []) if len(config.get("languages", [])) > 1 else [],
+        "pair": [config.get("source_language", ""), config.get("target_language", "")],
+        "revision": "",
+        "without": "",
+        "curve": curve_of(metrics),
+    }
+
+
+def title_of(config: dict[str, Any], model: ModelConfig) -> str:
+    cell = CELL_TITLES.get(model.cell, model.cell.upper())
+    if model.encoder == "none":
+        return f"{cell} ({config['name']})"
+    order = {
+        "context-once": "context once",
+        "context-each": "context each step",
+        "attend-before": "attention",
+        "attend-after": "attention",
+    }
+    where = order[model.decoder] if model.has_attention else f"no attention, {order[model.decoder]}"
+    tags = config.get("languages", [])
+    many = f", {len(tags)} languages" if len(tags) > 1 else f", {LANGUAGE_NAMES.get(tags[0], tags[0])}" if tags else ""
+    return f"{cell}, {where}{many}"
+
+
+def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
+    """To each checkpoint with attention, one of the same task, languages and cell without."""
+    for card in cards.values():
+        if not card["attention"]:
+            continue
+        alike = [
+            c
+            for c in cards.values()
+            if not c["attention"] and (c["task"], c["pair"], c["languages"]) == (card["task"], card["pair"], card["languages"])
+        ]
+        alike.sort(key=lambda c: (c["title"].split(",")[0] != card["title"].split(",")[0], c["name"]))
+        card["without"] = alike[0]["name"] if alike else ""
+
+
+def curve_of(metrics: dict[str, Any]) -> dict[str, Any] | None:
+    """Quality by source length of the first test set that has it."""
+    for test, tables in metrics.get("tests", {}).items():
+        rows = tables.get("by_length") if isinstance(tables, dict) else None
+        column = next((name for name in SCORES if rows and name in rows[0]), None)
+        if rows and column:
+            points = [
+                {"length": row["from"], "label": _bucket(row), "value": row[column], "count": row.get("inputs", 0)}
+                for row in rows
+            ]
+            return {"metric": SCORES[column], "test": test, "unit": rows[0].get("unit", "tokens"), "points": points}
+    return None
+
+
+def _bucket(row: dict[str, Any]) -> str:
+    return f"{row['from']}+" if row["to"] is None else f"{row['from']}–{row['to']}"
+
+
+@cache
+def frozen_answer(task: str) -> dict[str, Any] | None:
+    """The worked result a page opens with; made by `python -m seqdemo.ui.freeze`."""
+    path = files("seqdemo.ui.frozen") / f"{task}.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "translate": [
+        {"text": "Das gefällt mir.", "shows": "The lectures' example: one early word decides the rest."},
+        {"text": "Ich gehe nach Hause.", "shows": "Word order moves: look at the alignment of “home”."},
+        {
+            "text": "Zwei Männer in blauen Hemden spielen Gitarre auf der Straße.",
+            "shows": "A long sentence: attention walks along it.",
+        },
+        {"text": "Ein Hund läuft über die Wiese.", "shows": "Nearly one word for one: a clean diagonal."},
+    ],
+    "transliterate": [
+        {"text": "namaste", "language": "hi", "shows": "Several letters make one sound: watch the steps."},
+        {"text": "dilli", "language": "hi", "shows": "A doubled letter becomes one sign."},
+    ],
+}

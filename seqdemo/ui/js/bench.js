@@ -1,0 +1,347 @@
+// The workbench of a task page: state, columns, selection, hover; the views ask it and it tells them.
+
+function readColumn(payload, setup) {
+  const { spec } = payload;
+  const known = setup.checkpoints.find((item) => item.name === spec.checkpoint) || setup.checkpoints[0] || {};
+  return {
+    ...payload,
+    kind: known.kinds || { source: "subwords", target: "subwords" },
+    tree: readTree(payload.tree),
+    hypotheses: payload.hypotheses,
+    trace: readTrace(payload.trace),
+  };
+}
+
+function readTrace(payload) {
+  return { ...payload, attention: payload.attention ? unpack(payload.attention) : null, parts: payload.gates ? readGates(payload.gates) : null };
+}
+
+class Bench {
+  constructor(setup, send) {
+    this.setup = setup;
+    this.columns = {};
+    this.views = [];
+    this.hover = null;
+    this.litNodes = [];
+    this.inNotes = [];
+    this.asker = new Asker({
+      trigger: send,
+      build: (sides, replays) => this.message(sides, replays),
+      long: (message) => Object.values(message.columns).some((spec) => spec.options.strategy === "exact" || (spec.options.strategy === "beam" && spec.options.beam > 25)),
+      onAnswer: (answer) => this.answer(answer),
+      onState: (state) => this.tell("busy", state),
+    });
+  }
+
+  start(query, frozen) {
+    const { state, notes } = queryToState(query, this.setup);
+    this.state = state;
+    this.inNotes = notes;
+    const first = queryToState(new URLSearchParams(), this.setup).state;
+    const same = (key) => JSON.stringify(state[key]) === JSON.stringify(first[key]);
+    if (frozen) this.take(frozen);
+    this.tell("state");
+    const picks = Object.entries(state.picked).filter(([, tokens]) => tokens);
+    const fresh = same("text") && same("language") && same("example") && same("columns") && frozen;
+    if (fresh) picks.forEach(([side, tokens]) => this.select(side, tokens, -1));
+    else this.asker.change(["A", "B"]);
+    if (this.columns.A) this.tell("answer");
+  }
+
+  listen(view) {
+    this.views.push(view);
+  }
+
+  tell(event, detail) {
+    for (const view of this.views) if (view[event]) view[event](detail);
+  }
+
+  message(sides, replays) {
+    const { state } = this;
+    const specs = Object.fromEntries(sides.map((side) => [side, state.columns[side]]));
+    for (const side of sides) if (state.picked[side] && !replays[side]) replays[side] = state.picked[side];
+    const runs = Object.fromEntries(Object.entries(replays).map(([side, tokens]) => [side, { ...state.columns[side], tokens }]));
+    return structuredClone({ task: this.setup.task, input: this.input(), language: state.language || null, columns: specs, replays: runs, gates: state.tab === "gates" });
+  }
+
+  input() {
+    return this.setup.task === "caption" ? { photo: this.state.photo || null, example: this.state.example } : { text: this.state.text };
+  }
+
+  answer(answer) {
+    this.take(answer);
+    this.tell("answer");
+    this.save();
+  }
+
+  take(answer) {
+    if (answer.picture) this.picture = answer.picture;
+    for (const [side, payload] of Object.entries(answer.columns || {})) {
+      if (payload.error) {
+        if (this.columns[side]) this.columns[side].error = payload.error;
+        else this.firstError = payload.error;
+        continue;
+      }
+      this.columns[side] = readColumn(payload, this.setup);
+    }
+    for (const [side, payload] of Object.entries(answer.traces || {})) {
+      if (!this.columns[side] || payload.error) continue;
+      this.columns[side].trace = readTrace(payload);
+    }
+  }
+
+  save() {
+    writeQuery(stateToQuery(this.state, this.setup));
+  }
+
+  // What changes the results
+  setText(text) {
+    this.state.text = text;
+    this.changed(["A", "B"], 250);
+  }
+
+  setOption(side, name, value) {
+    const spec = this.state.columns[side];
+    spec.options[name] = value;
+    if (name === "strategy" && value === "beam" && spec.options.beam < 2) spec.options.beam = 5;
+    if (["strategy", "length_norm", "finished"].includes(name)) this.tell("controls", side);
+    if (["alpha", "length_norm"].includes(name) && spec.options.finished === "stay" && !spec.options.coverage) this.rerank(side);
+    this.changed([side], name === "strategy" ? 0 : 120);
+  }
+
+  setCheckpoint(side, name) {
+    this.state.columns[side].checkpoint = name;
+    this.state.columns[side].edits = this.state.columns[side].edits.filter((edit) => edit.kind === "AttentionBlend" && this.hasAttention(name));
+    this.tell("controls", side);
+    this.changed([side]);
+  }
+
+  hasAttention(name) {
+    const known = this.setup.checkpoints.find((item) => item.name === name);
+    return Boolean(known && known.attention);
+  }
+
+  changed(sides, wait = 0) {
+    sides.forEach((side) => (this.state.picked[side] = null));
+    this.asker.change(sides, wait);
+  }
+
+  useExample(example) {
+    Object.assign(this.state, { text: example.text || "", example: example.photo || null, photo: null });
+    if (example.language) this.state.language = example.language;
+    this.tell("state");
+    this.changed(["A", "B"]);
+  }
+
+  usePhoto(photo) {
+    Object.assign(this.state, { photo, example: null });
+    this.changed(["A", "B"]);
+  }
+
+  resetColumn(side) {
+    this.state.columns[side] = structuredClone(this.setup.start.columns[side]);
+    this.tell("controls", side);
+    this.changed([side]);
+  }
+
+  reset() {
+    Object.assign(this.state, queryToState(new URLSearchParams(), this.setup).state);
+    this.tell("state");
+    this.changed(["A", "B"]);
+  }
+
+  swap() {
+    const { columns, picked } = this.state;
+    [columns.A, columns.B] = [columns.B, columns.A];
+    [picked.A, picked.B] = [picked.B, picked.A];
+    [this.columns.A, this.columns.B] = [this.columns.B, this.columns.A];
+    this.tell("state");
+    this.tell("answer");
+    this.save();
+  }
+
+  copyToB() {
+    this.state.columns.B = structuredClone(this.state.columns.A);
+    this.tell("controls", "B");
+    this.changed(["B"]);
+  }
+
+  // The same model trained without attention if there is one, else attention dimmed to nothing.
+  attentionOff() {
+    const spec = this.state.columns.B;
+    const known = this.setup.checkpoints.find((item) => item.name === spec.checkpoint);
+    if (known && known.without) this.setCheckpoint("B", known.without);
+    else this.dim(1, "nothing");
+  }
+
+  dim(factor, towards) {
+    const spec = this.state.columns.B;
+    spec.edits = spec.edits.filter((edit) => edit.kind !== "AttentionBlend");
+    if (factor > 0) spec.edits.push({ kind: "AttentionBlend", factor, towards, positions: null });
+    this.tell("controls", "B");
+    this.changed(["B"], 80);
+  }
+
+  // tokens: the path to a node. Taking it forces the whole path; refusing it forbids exactly this path.
+  editPath(kind, tokens, pieces) {
+    const spec = this.state.columns.B;
+    if (kind === "Force") spec.edits = spec.edits.filter((edit) => edit.kind !== "Force");
+    if (!spec.edits.some((edit) => edit.kind === kind && edit.tokens.join() === tokens.join())) spec.edits.push({ kind, position: 0, tokens });
+    this.pathNames = this.pathNames || new Map();
+    this.pathNames.set(tokens.join(), pieces);
+    this.state.treeSide = "B";
+    this.tell("controls", "B");
+    this.changed(["B"]);
+  }
+
+  removeEdit(side, index) {
+    this.state.columns[side].edits.splice(index, 1);
+    this.tell("controls", side);
+    this.changed([side]);
+  }
+
+  editText(edit) {
+    if (edit.kind === "AttentionBlend") {
+      const goal = { uniform: "towards uniform", last: "towards the last state", nothing: "towards nothing" }[edit.towards];
+      return `attention ${Math.round(edit.factor * 100)} % ${goal}`;
+    }
+    const pieces = (edit.tokens || []).map((token) => this.pieceOf(token));
+    const kind = this.targetKind();
+    const text = units(pieces, kind).map((unit) => unit.text).join(kind === "characters" ? "" : " ") + (pieces.some(isEnd) ? " ⟨end⟩" : "");
+    return edit.kind === "Force" ? `starts with “${text.trim()}”` : edit.kind === "Ban" ? `never starts with “${text.trim()}”` : edit.kind;
+  }
+
+  targetKind() {
+    const column = this.columns.B || this.columns.A;
+    return column ? column.kind.target : "subwords";
+  }
+
+  pieceOf(token) {
+    for (const side of ["B", "A"]) {
+      const column = this.columns[side];
+      if (column && column.tree.pieces.has(token)) {
+        this.pieceMemory = this.pieceMemory || new Map();
+        this.pieceMemory.set(token, column.tree.pieces.get(token));
+        return column.tree.pieces.get(token);
+      }
+    }
+    return (this.pieceMemory && this.pieceMemory.get(token)) || `#${token}`;
+  }
+
+  // Selection
+  chosen(side) {
+    const column = this.columns[side];
+    const tokens = this.state.picked[side];
+    if (!tokens) return column.hypotheses[0] || { tokens: [], pieces: [], logps: [], total: 0, score: 0, finished: false, node: -1, text: "" };
+    const key = tokens.join();
+    const known = column.hypotheses.find((item) => item.tokens.join() === key);
+    if (known) return known;
+    const path = walk(column.tree, tokens);
+    const logps = path.map((row) => column.tree.logp[row]);
+    const pieces = path.map((row) => column.tree.pieces.get(column.tree.token[row]));
+    const node = path.length ? path[path.length - 1] : -1;
+    return { tokens: tokens.slice(0, path.length), pieces, logps, total: logps.reduce((a, b) => a + b, 0), finished: pieces.some(isEnd), node };
+  }
+
+  // A node stands for the best output through it, or for its own path where none came through.
+  selectNode(side, row) {
+    const column = this.columns[side];
+    const path = pathTo(column.tree, row).map((at) => column.tree.token[at]);
+    const through = column.hypotheses.find((item) => item.tokens.slice(0, path.length).join() === path.join());
+    this.node = { side, row, path };
+    this.select(side, through ? through.tokens : path, row);
+  }
+
+  select(side, tokens) {
+    const column = this.columns[side];
+    const best = column && column.hypotheses[0];
+    this.state.picked[side] = best && best.tokens.join() === tokens.join() ? null : tokens;
+    if (column && column.trace.tokens.join() !== tokens.join()) this.asker.replay(side, tokens);
+    this.tell("answer");
+    this.save();
+  }
+
+  needGates() {
+    for (const side of ["A", "B"]) {
+      const column = this.columns[side];
+      if (column && !column.trace.parts) this.asker.replay(side, this.chosen(side).tokens);
+    }
+  }
+
+  rerank(side) {
+    const column = this.columns[side];
+    if (!column) return;
+    const { options } = this.state.columns[side];
+    for (const item of column.hypotheses) item.score = item.total / penalty(item.tokens.length, options);
+    column.hypotheses.sort((p, q) => q.score - p.score);
+    column.spec.options = { ...options };
+    this.tell("answer");
+  }
+
+  differences() {
+    if (!this.columns.A || !this.columns.B) return [new Set(), new Set()];
+    const words = ["A", "B"].map((side) => units(this.chosen(side).pieces, this.columns[side].kind.target).map((unit) => unit.text));
+    return differing(...words);
+  }
+
+  // Sentences
+  side(side) {
+    const column = this.columns[side];
+    return {
+      hypothesis: this.chosen(side), options: column.spec.options, checkpoint: column.spec.checkpoint, tree: column.tree,
+      kind: column.kind.target, edited: column.spec.edits.length > 0,
+    };
+  }
+
+  priceText(column) {
+    return (column.prices || []).map((price) => priceSentence(price, this.setup.task)).join(" ");
+  }
+
+  certificateText(column) {
+    return column.certificate ? column.certificate.sentence : "";
+  }
+
+  // Hover: a word under the pointer lights its partners everywhere.
+  atomNode(side, end, atom) {
+    const node = el("span", { class: "s-atom" }, atom.text);
+    this.hoverNode(node, side, end, atom.pieces[0]);
+    node.setAttribute(`data-${end}`, atom.pieces.join(" "));
+    if (end === "source") node.classList.add("s-source-atom");
+    return node;
+  }
+
+  hoverNode(node, side, end, index) {
+    node.addEventListener("pointerenter", () => this.setHover({ side, end, index }));
+    node.addEventListener("pointerleave", () => this.setHover(null));
+    node.addEventListener("focus", () => this.setHover({ side, end, index }));
+    node.addEventListener("blur", () => this.setHover(null));
+  }
+
+  setHover(hover) {
+    this.hover = hover;
+    this.tell("light");
+  }
+
+  // How brightly a piece is lit: 1 under the pointer, its attention weight where it is a partner.
+  brightness(side, end, index) {
+    const { hover } = this;
+    if (!hover) return 0;
+    const column = this.columns[side];
+    if (hover.end === end && (end === "source" || hover.side === side)) return hover.index === index ? 1 : 0;
+    if (hover.end === end || !column || !column.trace.attention) return 0;
+    if (end === "source" && hover.side !== side) return 0;
+    const across = column.trace.source.length;
+    const at = end === "source" ? hover.index * across + index : index * across + hover.index;
+    return column.trace.attention[at] || 0;
+  }
+}
+
+function priceSentence(price, task) {
+  const noun = (NOUNS[task] || NOUNS.translate)[0];
+  const change = price.after - price.before;
+  const ratio = times(Math.exp(Math.abs(change)));
+  if (price.kind === "state") {
+    return `Price: the edited model finds the same ${noun} ${Math.abs(change) < 0.005 ? "as likely" : `${ratio} ${change < 0 ? "less" : "more"} likely`} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+  }
+  return `Price: the untouched model finds this ${noun} ${Math.abs(change) < 0.005 ? "as likely as" : `${ratio} ${change < 0 ? "less likely than" : "likelier than"}`} its own (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+}

@@ -1,0 +1,143 @@
+// One column of the comparison: its controls, its output with the differing words marked, its numbers, its n-best.
+
+class ColumnView {
+  constructor(bench, side) {
+    this.bench = bench;
+    this.side = side;
+    this.controls = el("div", { class: "s-controls" });
+    this.edits = el("div", { class: "s-edits" });
+    this.message = el("p", { class: "s-message", role: "alert", hidden: true });
+    this.output = el("div", { class: "s-output", "aria-live": "polite" });
+    this.price = el("p", { class: "s-price", hidden: true });
+    this.numbers = el("div", { class: "s-numbers" });
+    this.nbest = el("div", { class: "s-nbest" });
+    this.node = el("section", { class: `s-column s-side-${side.toLowerCase()}`, "aria-label": `Column ${side}`, id: `s-column-${side.toLowerCase()}` },
+      this.controls, this.edits, this.message, this.output, this.price, this.numbers, this.nbest);
+    this.open = false;
+  }
+
+  get spec() {
+    return this.bench.state.columns[this.side];
+  }
+
+  showControls() {
+    const { setup } = this.bench;
+    const { spec, side } = this;
+    const set = (name, value) => this.bench.setOption(side, name, value);
+    const model = el("select", { "aria-label": `Model of column ${side}`, class: "s-model", on: { change: (event) => this.bench.setCheckpoint(side, event.target.value) } },
+      setup.checkpoints.map((item) => el("option", { value: item.name, selected: item.name === spec.checkpoint }, item.title)));
+    const strategy = el("select", { "aria-label": `Strategy of column ${side}`, class: "s-strategy", "data-option": "strategy", on: { change: (event) => set("strategy", event.target.value) } },
+      setup.strategies.map(([key, label]) => el("option", { value: key, selected: key === spec.options.strategy }, label)));
+    const front = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => field.front).map((field) => optionField(field, spec.options[field.name], set, side));
+    const redraw = spec.options.strategy === "sample" ? button("Draw again", () => set("seed", (spec.options.seed + 1) % 2147483647), { class: "s-quiet" }) : null;
+    const changed = changedOptions(setup, spec);
+    const details = el("details", { class: "s-more", open: this.open, on: { toggle: (event) => (this.open = event.target.open) } },
+      el("summary", {}, changed ? `Options (${changed} changed)` : "Options"), optionsPanel(setup, spec, set, side),
+      button("Reset this column", () => this.bench.resetColumn(side), { class: "s-quiet" }));
+    clear(this.controls).append(
+      el("div", { class: "s-controls-line" }, el("span", { class: "s-letter", "aria-hidden": "true" }, side), strategy, ...front, redraw, model, details));
+    this.showEdits();
+  }
+
+  showEdits() {
+    const { spec, side } = this;
+    clear(this.edits);
+    this.edits.hidden = !spec.edits.length;
+    spec.edits.forEach((edit, i) => {
+      const text = this.bench.editText(edit);
+      this.edits.append(el("span", { class: "s-edit" }, text, button("×", () => this.bench.removeEdit(side, i), { "aria-label": `Remove: ${text}`, class: "s-x" })));
+    });
+  }
+
+  error(text) {
+    this.message.hidden = !text;
+    this.message.textContent = text || "";
+  }
+
+  // What re-ranking and selection change; nothing here asks the server.
+  show() {
+    const column = this.bench.columns[this.side];
+    if (!column) return;
+    const { kind } = column;
+    const chosen = this.bench.chosen(this.side);
+    this.error(column.error);
+    const [marksA, marksB] = this.bench.differences();
+    const differs = this.side === "A" ? marksA : marksB;
+    const list = units(chosen.pieces, kind.target);
+    clear(this.output).append(this.line(list, differs));
+    this.output.setAttribute("dir", isRightToLeft(list.map((unit) => unit.text).join("")) ? "rtl" : "ltr");
+    if (!chosen.finished) this.output.append(tipFor(el("span", { class: "s-cut", tabindex: "0" }, " …"), ["not finished", "This prefix has no <eos>: the selected node, or the length limit, ends it here."]));
+    this.showPrice(column);
+    this.showNumbers(column, chosen);
+    this.showNbest(column);
+  }
+
+  line(list, differs) {
+    const line = el("span", { class: "s-line" });
+    list.forEach((unit, u) => {
+      const word = el("span", { class: differs.has(u) ? "s-word s-differs" : "s-word" });
+      if (differs.has(u)) word.setAttribute("data-differs", "");
+      unit.atoms.forEach((atom, i) => {
+        if (i === 0 && atom.space) line.append(" ");
+        word.append(this.bench.atomNode(this.side, "target", atom));
+      });
+      line.append(word);
+    });
+    if (!list.length) line.append(el("span", { class: "s-muted" }, "(nothing)"));
+    return line;
+  }
+
+  showPrice(column) {
+    const text = this.bench.priceText(column);
+    const proof = this.bench.certificateText(column);
+    this.price.hidden = !text && !proof;
+    this.price.textContent = [text, proof].filter(Boolean).join(" ");
+  }
+
+  showNumbers(column, chosen) {
+    const options = this.spec.options;
+    const norm = penalty(chosen.logps.length, options);
+    const score = chosen.score === undefined ? chosen.total / norm : chosen.score;
+    const divided = options.length_norm === "none" ? "(length normalisation off)" : `(÷ ${norm.toFixed(2)})`;
+    const strip = el("div", { class: "s-strip", role: "list", "aria-label": "Log probability of each token" });
+    chosen.pieces.forEach((piece, t) => {
+      const logp = chosen.logps[t];
+      const chip = el("span", { class: "s-chip", role: "listitem", tabindex: "0", "data-target": t, style: { "--p": Math.exp(logp).toFixed(4) } },
+        el("bdi", { class: "s-chip-piece" }, pieceName(piece, column.kind.target)), el("span", { class: "s-chip-number" }, signed(logp, 2)));
+      tipFor(chip, () => this.tokenLines(column, chosen, t));
+      this.bench.hoverNode(chip, this.side, "target", t);
+      strip.append(chip);
+    });
+    strip.append(el("span", { class: "s-sum" }, "= ", el("strong", {}, signed(chosen.total, 3))));
+    clear(this.numbers).append(
+      el("dl", { class: "s-scores" },
+        el("div", {}, el("dt", {}, term("log probability")), el("dd", { "data-total": chosen.total }, signed(chosen.total, 3))),
+        el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`)))),
+      strip);
+  }
+
+  tokenLines(column, chosen, t) {
+    const { trace } = column;
+    const same = trace && trace.tokens.slice(0, t + 1).join() === chosen.tokens.slice(0, t + 1).join();
+    const tops = same && trace.top[t] ? trace.top[t].map(([piece, logp]) => `${probability(logp)}  ${pieceName(piece, column.kind.target)}`) : [];
+    const sum = chosen.logps.slice(0, t + 1).reduce((a, b) => a + b, 0);
+    return [`${pieceName(chosen.pieces[t], column.kind.target)}: probability ${probability(chosen.logps[t])}`, `log probability ${signed(chosen.logps[t])}, sum so far ${signed(sum)}`, tops.length ? "likeliest here:" : "", ...tops];
+  }
+
+  showNbest(column) {
+    const open = this.nbest.querySelector("details") ? this.nbest.querySelector("details").open : false;
+    const chosen = this.bench.chosen(this.side);
+    const rows = column.hypotheses.map((item, i) => {
+      const current = item.tokens.join() === chosen.tokens.join();
+      return el("tr", { class: current ? "s-current" : "" }, el("td", {}, String(i + 1)),
+        el("td", {}, button(visible(item.text) || "(nothing)", () => this.bench.select(this.side, item.tokens, item.node), { class: "s-pick", dir: "auto", "aria-pressed": String(current) })),
+        el("td", { class: "s-number" }, signed(item.total, 3)), el("td", { class: "s-number" }, signed(item.score, 3)));
+    });
+    const count = column.hypotheses.length;
+    clear(this.nbest).append(el("details", { open },
+      el("summary", {}, count === 1 ? "The only output of this search" : `The ${count} best outputs`),
+      el("div", { class: "s-table-wrap" }, el("table", { class: "s-table" },
+        el("thead", {}, el("tr", {}, ["", "output", "log probability", "normalised score"].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
+        el("tbody", {}, rows)))));
+  }
+}

@@ -1,0 +1,51 @@
+// Every term of art on the pages, in one sentence, on hover or focus; and the equations, on demand.
+
+const TERMS = {
+  "log probability": "The sum of the logarithms of each token's probability. 0 would be certainty; every token makes it smaller.",
+  "normalised score": "The log probability divided by a length penalty, so that long outputs are not punished for being long. This is what ranks the outputs.",
+  greedy: "Takes the likeliest next token at every step and never looks back.",
+  beam: "Keeps the k likeliest prefixes at every step instead of one.",
+  sampling: "Draws every next token at random, by its probability.",
+  exact: "Proves which output is the likeliest of all, by following every prefix that could still win.",
+  kept: "One of the k best prefixes of its step: the search goes on from it.",
+  pruned: "Not among the k best of its step: the search drops it. It missed by the difference to the last one kept.",
+  finished: "The prefix ended with <eos>: a complete output.",
+  attention: "At each output step the model spreads a weight of 1 over the input; the darker, the more it looks there.",
+  alignment: "Which input pieces the model looked at for which output piece, read off the attention.",
+  token: "A piece of text the model reads or writes as one: a word, a part of a word or a character.",
+  "n-best": "The best outputs the search came back with, best first.",
+  gate: "A number from 0 to 1 in each unit that decides what passes.",
+  unit: "One number of the model's state.",
+  "price of an edit": "How much less likely the untouched model finds the new output than the old one.",
+  "far from training": "The model learned from other kinds of text; its answers here are guesses.",
+  saturation: "A gate near 0 or near 1 nearly all of the time: it acts as a switch.",
+};
+
+function term(name, label) {
+  return tipFor(el("span", { class: "s-term", tabindex: "0" }, label || name), () => [name, TERMS[name]]);
+}
+
+// "c_t = Σ_j α_{tj} h_j" -> nodes with subscripts and superscripts
+function formula(text) {
+  const node = el("span", { class: "s-formula" });
+  for (const part of text.split(/([_^](?:\{[^}]*\}|.))/u)) {
+    if (/^[_^]./u.test(part)) node.append(el(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")));
+    else if (part) node.append(part);
+  }
+  return node;
+}
+
+const EQUATIONS = {
+  scores: ["log p(y | x) = Σ_t log p(y_t | y_{<t}, x)", "normalised score = log p(y | x) / n^α,  n counts <eos>"],
+  tree: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "kept: the k largest totals of a step;  missed by = total of the last kept − total"],
+  alignment: ["α_{tj} = softmax_j(e_{tj}),  Σ_j α_{tj} = 1", "c_t = Σ_j α_{tj} h_j"],
+  lstm: ["f, i, o = σ(W x_t + U h_{t−1} + b)", "g = tanh(W x_t + U h_{t−1} + b)", "c_t = f · c_{t−1} + i · g", "h_t = o · tanh(c_t)"],
+  gru: ["z, r = σ(W x_t + U h_{t−1} + b)", "n = tanh(W x_t + r · U h_{t−1} + b)", "h_t = z · h_{t−1} + (1 − z) · n"],
+  elman: ["h_t = tanh(W x_t + U h_{t−1} + b)"],
+  dimmer: ["α′_t = (1 − λ) α_t + λ · target", "target: uniform 1/S, all on the last state, or nothing (the context is scaled by 1 − λ)"],
+  language: ["p(y_1 … y_T) = Π_t p(y_t | y_{<t})", "s_t = RNN(s_{t−1}, e(y_{t−1})),  p(y_t | y_{<t}) = softmax(V s_t + b)"],
+};
+
+function equations(name) {
+  return el("details", { class: "s-equation" }, el("summary", {}, "Equation"), (EQUATIONS[name] || []).map((line) => el("div", {}, formula(line))));
+}

@@ -1,0 +1,1 @@
+function mountModels() { return {}; }

@@ -1,0 +1,34 @@
+// The controls of a column, built from the list of options the server sends; names and limits are the command line's.
+
+function optionField(field, value, onChange, side) {
+  const id = newId(`s-${side}-${field.name}`);
+  const change = (event) => {
+    const read = event.target.type === "checkbox" ? event.target.checked : field.kind === "choice" ? event.target.value : Number(event.target.value);
+    if (field.kind !== "choice" && (event.target.value === "" || !Number.isFinite(read) || !event.target.checkValidity())) {
+      event.target.setAttribute("aria-invalid", "true");
+      return;
+    }
+    event.target.removeAttribute("aria-invalid");
+    onChange(field.name, read);
+  };
+  const input = field.kind === "choice"
+    ? el("select", { id, on: { change } }, field.choices.map(([key, label]) => el("option", { value: key, selected: key === value }, label)))
+    : el("input", { id, type: "number", min: field.min, max: field.max, step: field.kind === "int" ? 1 : "any", value, on: { input: change }, inputmode: field.kind === "int" ? "numeric" : "decimal" });
+  if (field.kind === "int" || field.kind === "choice") input.setAttribute("data-option", field.name);
+  const label = tipFor(el("label", { for: id }, field.label), () => [field.label, field.help]);
+  return el("div", { class: "s-field" }, label, input);
+}
+
+function optionsFor(setup, strategy, options) {
+  return setup.options.filter((field) => field.for.includes(strategy) && (!field.when || options[field.when[0]] === field.when[1] || field.when[1] === "*" && options[field.when[0]] !== field.when[2]));
+}
+
+// How many options differ from what the page starts with.
+function changedOptions(setup, spec) {
+  return optionsFor(setup, spec.options.strategy, spec.options).filter((field) => spec.options[field.name] !== setup.defaults[field.name] && field.name !== "beam").length;
+}
+
+function optionsPanel(setup, spec, onChange, side) {
+  const fields = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => !field.front);
+  return el("div", { class: "s-fields" }, fields.map((field) => optionField(field, spec.options[field.name], onChange, side)));
+}

@@ -1,0 +1,96 @@
+"""Builds the app and starts it: local, offline, nothing recorded."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+import gradio as gr
+from gradio.utils import get_upload_folder
+
+from seqdemo.ui import assets, pages
+from seqdemo.ui.answers import Answers
+from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.checks import TASKS
+from seqdemo.ui.service import Service
+from seqdemo.ui.theme import theme
+
+QUEUE = 128  # 50 visitors with a question under way and one waiting, and room for programs
+CLEAN_EVERY, KEEP_UPLOADS = 600, 2400  # seconds: gone within the hour
+PORTS = range(7860, 7960)
+
+
+def build(service: Any = None, root: Path | None = None) -> gr.Blocks:
+    """The whole app; `service` and `root` are replaced in the tests."""
+    catalogue = Catalogue(root or checkpoints_folder())
+    answers = Answers(service or Service(), catalogue, Path(get_upload_folder()))
+    with gr.Blocks(title="seqdemo", analytics_enabled=False, fill_width=True, delete_cache=(CLEAN_EVERY, KEEP_UPLOADS)) as app:
+        gr.Navbar(visible=False)  # type: ignore[attr-defined]
+        pages.task_page(answers, "translate")
+    for task, name, path in pages.TASK_PAGES[1:]:
+        with app.route(name, path):
+            pages.task_page(answers, task)
+    app.queue(max_size=QUEUE)
+    return app  # type: ignore[no-any-return]
+
+
+def checkpoints_folder() -> Path:
+    """Where the shipped checkpoints lie (as seqdemo.checkpoints has it, without importing torch)."""
+    named = os.environ.get("SEQDEMO_CHECKPOINTS", "")
+    return Path(named) if named else Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+def free_port(host: str, wanted: int | None) -> int:
+    """The wanted port, or the next free one; said aloud when it is another."""
+    first = wanted or PORTS.start
+    for port in range(first, first + len(PORTS)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+        if port != first:
+            print(f"Port {first} is busy; taking {port}.", flush=True)
+        return port
+    raise OSError(f"No free port from {first} to {first + len(PORTS) - 1}.")
+
+
+def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **more: Any) -> Any:
+    return app.launch(
+        server_name=host,
+        server_port=free_port(host, port),
+        share=False,
+        run_history=False,
+        enable_monitoring=False,
+        max_file_size="5mb",
+        strict_cors=True,
+        footer_links=[],
+        theme=theme(),
+        head=assets.head(),
+        **more,
+    )
+
+
+def serve(host: str, port: int | None) -> None:
+    """Start, then load the models the pages open with, behind the visitors' backs."""
+    service = Service()
+    app = build(service)
+    launch(app, host, port, prevent_thread_lock=True)
+    threading.Thread(target=service.warm, args=(opening_models(checkpoints_folder()),), daemon=True).start()
+    app.block_thread()
+
+
+def opening_models(root: Path) -> list[str]:
+    catalogue = Catalogue(root)
+    return [cards[0]["name"] for task in TASKS if (cards := catalogue.of_task(task))]
+
+
+def default_host() -> str:
+    """All addresses on a Space, this machine alone elsewhere."""
+    return "0.0.0.0" if os.environ.get("SPACE_ID") else os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1")

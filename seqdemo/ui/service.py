@@ -1,0 +1,140 @@
+"""Models, runs and replays behind the pages. Importing this loads no torch; the first question does.
+
+Results are pure functions of their question, so one bounded memory of runs serves everybody and a replay need not search again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from seqdemo.config import SearchOptions
+from seqdemo.edits import Edit
+from seqdemo.records import Trace
+
+MOST_RUNS = 48
+MOST_NODES = 400_000  # of all remembered trees together
+
+
+@dataclass(frozen=True)
+class Question:
+    """One column's run. `given` is a text, or the bytes of a photograph."""
+
+    checkpoint: str
+    revision: str
+    given: str | bytes
+    options: SearchOptions
+    edits: tuple[Edit, ...] = ()
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run and the checkpoint it came from."""
+
+    checkpoint: Any
+    run: Any
+    traces: list[Trace] = field(default_factory=list)
+
+
+class Service:
+    """What the pages ask; the tests put a toy with the same methods in its place."""
+
+    def __init__(self) -> None:
+        self.runs: OrderedDict[Any, Found] = OrderedDict()
+        self.lock = threading.Lock()
+        self.loading = threading.Lock()
+        self.loaded: dict[str, Any] = {}
+        self.shelf: Any = None
+
+    def checkpoint(self, name: str, revision: str = "") -> Any:
+        """A bundled checkpoint by name, a visitor's by repository and commit."""
+        if "/" in name:
+            return self.visitors().visit(name, revision or None)
+        with self.loading:
+            if name not in self.loaded:
+                from seqdemo.checkpoints import load
+
+                self.loaded[name] = load(name)
+            return self.loaded[name]
+
+    def visitors(self) -> Any:
+        with self.loading:
+            if self.shelf is None:
+                from seqdemo.checkpoints import ModelShelf
+
+                self.shelf = ModelShelf()
+            return self.shelf
+
+    def run(
+        self,
+        question: Question,
+        progress: Callable[..., None] | None = None,
+        cancel: Callable[[], bool] | None = None,
+    ) -> Found:
+        key = question if isinstance(question.given, str) else _photo_key(question)
+        with self.lock:
+            if key in self.runs:
+                self.runs.move_to_end(key)
+                return self.runs[key]
+        single_thread()
+        from seqdemo import playground
+
+        checkpoint = self.checkpoint(question.checkpoint, question.revision)
+        run = playground.run(
+            checkpoint,
+            question.given,
+            question.options,
+            edits=question.edits,
+            language=question.language or "",
+            progress=progress,
+            cancel=cancel,
+        )
+        found = Found(checkpoint, run)
+        if not (cancel and cancel()):
+            self._remember(key, found)
+        return found
+
+    def best_trace(self, found: Found) -> Trace:
+        """The replay of the best hypothesis, made once."""
+        if not found.traces:
+            found.traces.append(self._replay(found, found.run.hypotheses[0].tokens))
+        return found.traces[0]
+
+    def replay(self, question: Question, tokens: tuple[int, ...]) -> Trace:
+        return self._replay(self.run(question), tokens)
+
+    def _replay(self, found: Found, tokens: tuple[int, ...]) -> Trace:
+        from seqdemo import playground
+
+        return playground.replay(found.checkpoint, found.run, tokens)
+
+    def warm(self, names: list[str]) -> None:
+        """Load what the pages open with, so that the first question does not wait for it."""
+        single_thread()
+        for name in names:
+            self.checkpoint(name)
+
+    def _remember(self, key: Any, found: Found) -> None:
+        with self.lock:
+            self.runs[key] = found
+            while len(self.runs) > MOST_RUNS or sum(len(item.run.tree) for item in self.runs.values()) > MOST_NODES:
+                self.runs.popitem(last=False)
+
+
+def _photo_key(question: Question) -> Any:
+    assert isinstance(question.given, bytes)
+    digest = hashlib.sha256(question.given).hexdigest()
+    return (question.checkpoint, question.revision, digest, question.options, question.edits, question.language)
+
+
+def single_thread() -> None:
+    """Two visitors on two cores are served best with one thread each."""
+    import torch
+
+    if torch.get_num_threads() != 1:
+        torch.set_num_threads(1)

@@ -1,0 +1,139 @@
+"""The app over a toy model: every page and every figure without a checkpoint. Run it to look at the pages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parents[1])]
+
+from seqdemo.config import ModelConfig  # noqa: E402
+from seqdemo.edits import AttentionBlend, Ban, Force  # noqa: E402
+from seqdemo.errors import InputError  # noqa: E402
+from seqdemo.records import Price  # noqa: E402
+from seqdemo.ui import launch  # noqa: E402
+from seqdemo.ui.service import Question  # noqa: E402
+from tests import fixtures_records as toy  # noqa: E402
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    prompt: Any
+    tree: Any
+    hypotheses: Any
+    texts: Any
+    certificate: Any = None
+    prices: tuple[Any, ...] = ()
+
+
+class ToyService:
+    """The methods of Service over the bigram model of tests/fixtures_records.py."""
+
+    def __init__(self, delay: float = 0.0) -> None:
+        self.delay, self.asked, self.cancelled = delay, 0, threading.Event()
+
+    def run(self, question: Question, progress: Any = None, cancel: Any = None) -> Any:
+        self.asked += 1
+        text = str(question.given)
+        letters = "translit" in question.checkpoint
+        pieces = tuple(text) if letters else tuple("▁" + word for word in text.split())
+        if len(pieces) > 120:
+            raise InputError("That is more than 120 pieces; shorten the input.")
+        if question.options.strategy == "exact":
+            self.long_work(progress, cancel)
+        time.sleep(self.delay)
+        model = toy.Toy.of(text + question.checkpoint, toy.LETTERS if letters else toy.PIECES)
+        for edit in question.edits:
+            self.apply(model, edit)
+        tree, found = toy.beam(model, question.options)
+        attention = "plain" not in question.checkpoint
+        trace = toy.replay(model, pieces, found[0].tokens, attention=attention)
+        known = tuple("x" not in piece for piece in pieces)
+        far = "This is unlike the sentences the model was trained on." if "x" in text else ""
+        texts = tuple(toy.text_of(model, item.tokens) for item in found)
+        prices = (Price("tokens", -0.5, -6.0, -6.5),) if question.edits else ()
+        prompt = SimpleNamespace(pieces=SimpleNamespace(strings=pieces, known=known), far=far)
+        run = ToyRun(prompt, tree, found, texts, prices=prices)
+        checkpoint = SimpleNamespace(target_text=SimpleNamespace(piece=model.pieces.__getitem__))
+        return SimpleNamespace(run=run, checkpoint=checkpoint, trace=trace, model=model, pieces=pieces, attention=attention)
+
+    def best_trace(self, found: Any) -> Any:
+        return found.trace
+
+    def long_work(self, progress: Any, cancel: Any) -> None:
+        for expansions in range(60):
+            if cancel and cancel():
+                self.cancelled.set()
+                raise InputError("Stopped.")
+            if progress:
+                progress(expansions * 100, 20_000)
+            time.sleep(0.05)
+
+    def apply(self, model: Any, edit: Any) -> None:
+        if isinstance(edit, (Force, Ban)):
+            last = edit.tokens[-1]
+            step = edit.position + len(edit.tokens) - 1
+            if isinstance(edit, Ban):
+                model.logps[step, :, last] = -50
+            else:
+                for step, token in enumerate(edit.tokens):
+                    keep = model.logps[step, :, token].copy()
+                    model.logps[step] = -50
+                    model.logps[step, :, token] = keep
+        elif isinstance(edit, AttentionBlend):
+            model.logps[...] = model.logps * (1 - 0.3 * edit.factor)
+
+    def replay(self, question: Question, tokens: tuple[int, ...]) -> Any:
+        found = self.run(question)
+        return toy.replay(found.model, found.pieces, tokens, attention=found.attention)
+
+
+def write_cards(root: Path) -> None:
+    """config.json of four toy checkpoints."""
+    for name, task, decoder, kind, languages in (
+        ("translator-de-en", "translate", "attend-after", "subwords", []),
+        ("translator-de-en-plain", "translate", "context-each", "subwords", []),
+        ("transliterator", "transliterate", "attend-after", "characters", ["hi", "ur"]),
+        ("transliterator-plain", "transliterate", "context-each", "characters", ["hi", "ur"]),
+    ):
+        folder = root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        model = ModelConfig(target_vocabulary=40, source_vocabulary=40, decoder=decoder).to_json()
+        kinds = {side: {"kind": kind, "file": "none"} for side in ("source", "target")}
+        config = {
+            "format": 1,
+            "name": name,
+            "task": task,
+            "architecture": "Seq2Seq",
+            "model": model,
+            "tokenizers": kinds,
+            "languages": languages,
+        }
+        (folder / "config.json").write_text(json.dumps(config))
+        scores = (30.0, 33.0, 31.0, 29.5) if decoder == "attend-after" else (31.0, 29.0, 21.0, 12.0)
+        rows = [
+            {"unit": "tokens", "from": low, "to": low + 4, "inputs": 100, "bleu": score}
+            for low, score in zip((1, 6, 11, 16), scores)
+        ]
+        (folder / "metrics.json").write_text(json.dumps({"tests": {"toy": {"by_length": rows}}}))
+
+
+def toy_app(root: Path, delay: float = 0.0) -> tuple[Any, ToyService]:
+    write_cards(root)
+    service = ToyService(delay)
+    return launch.build(service, root), service
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=7900)
+    parser.add_argument("--root", type=Path, default=Path("/tmp/seqdemo-toy"))
+    given = parser.parse_args()
+    launch.launch(toy_app(given.root)[0], port=given.port)
