@@ -162,6 +162,11 @@ def test_files_and_functions_are_short(file: Path) -> None:
     assert not {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION}
 
 
+def test_scripts_of_the_pages_are_short() -> None:
+    scripts = {file.name: len(file.read_text(encoding="utf-8").splitlines()) for file in (ROOT / "seqdemo").rglob("*.js")}
+    assert scripts and not {name: length for name, length in scripts.items() if length > LONGEST_FILE}
+
+
 def functions(text: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     return [node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 

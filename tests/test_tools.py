@@ -50,6 +50,29 @@ def test_the_second_time_installs_nothing(calls: list[object]) -> None:
     assert len(calls) == 2
 
 
+def test_pytorch_that_is_there_is_not_announced_again(calls: list[object], capsys: pytest.CaptureFixture[str]) -> None:
+    package = environment.FOLDER / "lib/python3.12/site-packages/torch/__init__.py"
+    package.parent.mkdir(parents=True)
+    package.touch()
+    environment.fill("tests", "-e", ".[test]", size="The tools add 160 MB.")
+    assert capsys.readouterr().err == "The tools add 160 MB.\n"
+
+
+def test_an_environment_that_no_longer_works_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "FOLDER", tmp_path / ".venv")
+    monkeypatch.setattr(environment, "PYTHON", tmp_path / ".venv/bin/python")
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / ".venv/bin/python").chmod(0o755)
+    environment.make()
+    assert "Making a virtual environment" in capsys.readouterr().err
+    assert subprocess.run([environment.PYTHON, "-m", "pip", "--version"], capture_output=True).returncode == 0
+    environment.make()
+    assert not capsys.readouterr().err, "one that works stays"
+
+
 def test_changed_requirements_are_installed(calls: list[object]) -> None:
     environment.fill("app", "-r", "requirements.txt")
     with (environment.ROOT / "requirements.txt").open("a") as file:

@@ -34,8 +34,9 @@ def check_python() -> None:
 
 
 def make() -> None:
-    """A virtual environment in .venv, unless a working one is there."""
-    if PYTHON.exists() and subprocess.run([str(PYTHON), "-m", "pip", "--version"], capture_output=True).returncode == 0:
+    """A virtual environment in .venv, unless one that works is there."""
+    works = "import pip, sys; sys.exit(sys.version_info < (3, 10))"
+    if PYTHON.exists() and subprocess.run([str(PYTHON), "-c", works], capture_output=True).returncode == 0:
         return
     say(f"Making a virtual environment in {FOLDER}.")
     done = subprocess.run([sys.executable, "-m", "venv", "--clear", str(FOLDER)], capture_output=True, text=True)
@@ -110,13 +111,20 @@ def fill_torch() -> None:
         )
 
 
-def fill(what: str, *requirements: str) -> None:
+def has_torch() -> bool:
+    return any(FOLDER.glob("[Ll]ib*/**/site-packages/torch/__init__.py"))
+
+
+def fill(what: str, *requirements: str, size: str = "") -> None:
     """Installs `requirements` into .venv, once; again only after requirements.txt or pyproject.toml changed."""
     check_python()
     make()
     if is_filled(what):
         return
-    fill_torch()
+    if not has_torch():
+        fill_torch()
+    if size:
+        say(size)
     if not pip(*requirements):
         give_up(
             f"pip could not install {' '.join(requirements)}; its message above says which package and why. "

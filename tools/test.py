@@ -10,7 +10,8 @@ import sys
 import environment
 
 if __name__ == "__main__":
-    environment.fill("tests", "--editable", ".[training,test]")
+    tools = "The tools of the tests and of training add about 160 MB of downloads."
+    environment.fill("tests", "--editable", ".[training,test]", size=tools)
     environment.fill_browser()
     if sys.argv[1:] == ["--install-only"]:
         sys.exit()
