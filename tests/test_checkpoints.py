@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -13,15 +16,14 @@ from seqdemo import checkpoints
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
-from seqdemo.text import SPECIALS, Characters, Subwords, Words
-
-CHARS = Characters([*SPECIALS, "<hi>", *"abcdefgh"])
-SMALL = {"embedding": 6, "encoder_hidden": 5, "decoder_hidden": 7, "attention": 4, "features": 6}
+from seqdemo.text import Characters, Subwords, Words
+from tests.malformed import CASES, make
+from tests.spoiling import CHARS, SIZES, Case, evil_pickle, good, mark_of
 
 
 def text_model(**changes: object) -> Seq2Seq:
     torch.manual_seed(3)
-    sizes = {"target_vocabulary": len(CHARS), "source_vocabulary": len(CHARS), **SMALL, **changes}
+    sizes = {"target_vocabulary": len(CHARS), "source_vocabulary": len(CHARS), **SIZES, **changes}
     return Seq2Seq(ModelConfig(**sizes))  # type: ignore[arg-type]
 
 
@@ -87,7 +89,7 @@ def test_every_tokenizer_travels_with_a_language_model(tmp_path: Path, kind: str
 
 def test_an_image_model_keeps_its_cnn_in_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
-    model = Seq2Seq(ModelConfig(target_vocabulary=len(CHARS), encoder="image", cnn="efficientnet-lite0", **SMALL))  # type: ignore[arg-type]
+    model = Seq2Seq(ModelConfig(target_vocabulary=len(CHARS), encoder="image", cnn="efficientnet-lite0", **SIZES))  # type: ignore[arg-type]
     folder = checkpoints.save(
         tmp_path / "captioner", model, {"name": "captioner", "task": "caption"}, None, CHARS, shared=tmp_path / "shared"
     )
@@ -126,3 +128,35 @@ def test_names_are_the_bundled_folders_that_hold_a_config(tmp_path: Path, monkey
     assert checkpoints.load("b").folder == tmp_path / "b"
     with pytest.raises(InputError, match="There is no checkpoint 'c'; there are b"):
         checkpoints.load("c")
+
+
+@pytest.fixture(scope="module")
+def good_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("good")
+    return {base: good(root / base, base) for base in ("text", "words", "subwords", "caption")}
+
+
+@pytest.mark.parametrize("base", ["text", "words", "subwords", "caption"])
+def test_the_unspoiled_checkpoints_load(good_folders: dict[str, Path], base: str) -> None:
+    assert checkpoints.load(good_folders[base]).config["name"] == "good"
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_a_malformed_checkpoint_is_refused_with_the_reason_and_nothing_in_it_runs(
+    tmp_path: Path, good_folders: dict[str, Path], case: Case
+) -> None:
+    shutil.copytree(good_folders[case.base], tmp_path / "spoiled")
+    folder = make(case, tmp_path / "spoiled")
+    begun = time.monotonic()
+    if case.says:
+        with pytest.raises(InputError, match=case.says):
+            checkpoints.load(folder)
+    else:
+        checkpoints.load(folder)
+    assert time.monotonic() - begun < 15
+    assert not mark_of(folder).exists()
+
+
+def test_the_payloads_would_fire_where_a_pickle_is_opened(tmp_path: Path) -> None:
+    pickle.loads(evil_pickle(tmp_path / "a"))
+    assert mark_of(tmp_path / "a").exists()

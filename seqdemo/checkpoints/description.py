@@ -97,7 +97,7 @@ OPTIONAL = {
     "licence": _text,
     "limits": _limits,
     "shared": _shared,
-    "description": _text,
+    "about": _text,
 }
 
 

@@ -90,7 +90,10 @@ class Folder:
     def _enter(self, entry: os.DirEntry[str]) -> None:
         path = Path(entry.path)
         if entry.is_symlink():
-            path = path.resolve()
+            try:
+                path = path.resolve()
+            except (RuntimeError, OSError):
+                raise InputError(f"{entry.name}: a link that leads in a circle.") from None
             if self.home not in path.parents:
                 raise InputError(f"{entry.name}: a link that leaves the folder is not followed.")
             if not path.exists():

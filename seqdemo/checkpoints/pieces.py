@@ -6,16 +6,12 @@ time and memory; only one that passed there is parsed here.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from seqdemo.checkpoints.client import without_secrets
+from seqdemo.checkpoints.client import Failure, Watch, run_child
 from seqdemo.checkpoints.folder import parse_json
 from seqdemo.errors import InputError
 from seqdemo.text import SPECIALS, TOKENIZERS, Characters, Subwords, Tokenizer, Words
@@ -49,18 +45,15 @@ def parse(spec: dict[str, str], data: bytes) -> Tokenizer:
 
 def try_in_child(spec: dict[str, str], data: bytes) -> None:
     """Parse and use the file where neither a crash nor endless work can hurt."""
-    command = [sys.executable, str(Path(__file__).with_name("probe.py"))]
-    request = json.dumps({"spec": spec, "data": base64.b64encode(data).decode()}).encode()
+    file = spec["file"]
     try:
-        done = subprocess.run(command, input=request, capture_output=True, timeout=SECONDS, env=without_secrets(), check=False)
-    except subprocess.TimeoutExpired:
-        raise InputError(f"{spec['file']}: reading this tokenizer takes too long; it is refused.") from None
-    lines = done.stdout.decode(errors="replace").splitlines()
-    if done.returncode or not lines:
-        raise InputError(f"{spec['file']}: reading this tokenizer fails or takes too much memory; it is refused.")
-    verdict = json.loads(lines[-1])
-    if verdict:
-        raise InputError(verdict)
+        run_child("take_apart", {"spec": spec, "data": data.hex()}, Watch(SECONDS))
+    except Failure as failure:
+        if failure.kind == "refused-file":
+            raise InputError(failure.detail) from None
+        if failure.kind == "deadline":
+            raise InputError(f"{file}: reading this tokenizer takes too long; it is refused.") from None
+        raise InputError(f"{file}: reading this tokenizer fails, or takes too much memory or time; it is refused.") from None
 
 
 def take_apart(spec: dict[str, str], data: bytes) -> None:

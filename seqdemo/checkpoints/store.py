@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,14 @@ class Checkpoint:
         return sum(tensor.numel() * tensor.element_size() for tensor in own_tensors(self.model).values())
 
 
+@dataclass(frozen=True)
+class Baggage:
+    """What travels with a model's weights: its config.json, and files as they are (tokenizers, figures, card)."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
 def save(
     folder: str | Path,
     model: nn.Module,
@@ -62,23 +71,36 @@ def save(
 ) -> Path:
     """Write a checkpoint; `config` holds name, task and what else is known (languages, licence, limits...), the rest is
     filled in. A CNN's weights go into the folder `shared`, or into `folder` itself. Every file is replaced as a whole."""
+    specs, extra = tokenizer_files(source_text, target_text)
+    if metrics is not None:
+        extra[METRICS] = files.pretty_json(metrics)
+    if card:
+        extra[CARD] = card.encode()
+    return save_model(folder, model, Baggage({**config, "tokenizers": specs}, extra), shared)
+
+
+def save_model(folder: str | Path, model: nn.Module, baggage: Baggage, shared: str | Path | None = None) -> Path:
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    config = {**config, "format": FORMAT, "architecture": architecture_of(model), "model": model.config.to_json()}  # type: ignore[union-attr, operator]
-    config["tokenizers"] = save_tokenizers(path, source_text, target_text)
+    config = {"tokenizers": {}, **names_for(path, model), **baggage.config, "format": FORMAT}
+    config |= {"architecture": architecture_of(model), "model": model.config.to_json()}  # type: ignore[union-attr, operator]
     weights = own_tensors(model)
-    if ENCODER_OF_TASK.get(str(config.get("task"))) == "image":
+    if model.config.encoder == "image":  # type: ignore[union-attr]
         config["shared"] = {"cnn": save_cnn(Path(shared) if shared else path, model)}
         weights = {name: tensor for name, tensor in weights.items() if not name.startswith(CNN_PREFIX)}
     check_config(config)
-    files.replace_file(path / WEIGHTS, to_bytes(weights, WEIGHTS))
-    files.replace_file(path / CONFIG, files.pretty_json(config))
-    if metrics is not None:
-        files.replace_file(path / METRICS, files.pretty_json(metrics))
-    if card:
-        files.replace_file(path / CARD, card.encode())
+    written = {**baggage.files, WEIGHTS: to_bytes(weights, WEIGHTS), CONFIG: files.pretty_json(config)}
+    for name, data in written.items():
+        files.replace_file(path / name, data)
     files.write_manifest(path)
     return path
+
+
+def names_for(path: Path, model: nn.Module) -> dict[str, str]:
+    """Name and task of a bare model: that of its folder, and the first that its encoder allows."""
+    name = re.sub("[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")[:64] or "model"
+    task = next(task for task, encoder in ENCODER_OF_TASK.items() if encoder == model.config.encoder)  # type: ignore[union-attr]
+    return {"name": name, "task": task}
 
 
 def architecture_of(model: nn.Module) -> str:
@@ -88,16 +110,14 @@ def architecture_of(model: nn.Module) -> str:
     raise InputError(f"A {type(model).__name__} cannot be saved; only {' and '.join(ARCHITECTURES)} can.")
 
 
-def save_tokenizers(path: Path, source: Tokenizer | None, target: Tokenizer | None) -> dict[str, dict[str, str]]:
-    """One file a tokenizer; one file for both where source and target are the same object."""
-    if target is None:
-        return {}
-    if source is None:
-        return {"target": target.save(path, "target")}
-    if source is target:
-        spec = target.save(path, "pieces")
-        return {"source": spec, "target": spec}
-    return {"source": source.save(path, "source"), "target": target.save(path, "target")}
+def tokenizer_files(source: Tokenizer | None, target: Tokenizer | None) -> tuple[dict[str, dict[str, str]], dict[str, bytes]]:
+    """What config.json says of them, and their files; one file for both where source and target are the same object."""
+    stems = {"source": source, "target": target} if source is not target else {"pieces": target}
+    named = {stem: (tokenizer, f"{stem}{tokenizer.suffix}") for stem, tokenizer in stems.items() if tokenizer is not None}
+    specs = {stem: {"kind": tokenizer.kind, "file": file} for stem, (tokenizer, file) in named.items()}
+    if "pieces" in specs:
+        specs = {"source": specs["pieces"], "target": specs["pieces"]}
+    return specs, {file: tokenizer.dump() for tokenizer, file in named.values()}
 
 
 def save_cnn(path: Path, model: nn.Module) -> dict[str, str]:
@@ -177,9 +197,7 @@ def load_tokenizers(folder: Folder, config: dict[str, Any], trusted: bool) -> tu
 
 def load_folder(path: Path, home: Path | None = None, name: str = "", revision: str = "", trusted: bool = False) -> Checkpoint:
     """Everything of a checkpoint's folder, or an InputError with the file and the reason. `home`: where links may lead."""
-    folder = Folder(path, home)
-    folder.open_manifest()
-    config = parse_config(folder.checked(CONFIG))
+    folder, config = open_folder(path, home)
     source, target = load_tokenizers(folder, config, trusted)
     model = load_model(folder, config)
     metrics = files.parse_json(folder.checked(METRICS), METRICS) if METRICS in folder else {}
@@ -187,3 +205,19 @@ def load_folder(path: Path, home: Path | None = None, name: str = "", revision: 
         raise InputError(f"{METRICS} must hold a JSON object.")
     card = folder.read(CARD).decode(errors="replace") if CARD in folder else ""
     return Checkpoint(name or config["name"], config["task"], model, source, target, config, metrics, folder.path, revision, card)
+
+
+def open_folder(path: Path, home: Path | None = None) -> tuple[Folder, dict[str, Any]]:
+    folder = Folder(path, home)
+    folder.open_manifest()
+    return folder, parse_config(folder.checked(CONFIG))
+
+
+def load_bare(path: Path, home: Path | None, kind: type[nn.Module]) -> tuple[nn.Module, Baggage]:
+    """The model alone, as `kind`, and its baggage unopened."""
+    folder, config = open_folder(path, home)
+    if not issubclass(kind, ARCHITECTURES[config["architecture"]]):
+        raise InputError(f"{config['name']} is a {config['architecture']}, not a {kind.__name__}.")
+    named = {spec["file"] for spec in config["tokenizers"].values()} | {name for name in (METRICS, CARD) if name in folder}
+    carried = {name: folder.read(name) if name == CARD else folder.checked(name) for name in named}
+    return load_model(folder, config, kind), Baggage(config, carried)

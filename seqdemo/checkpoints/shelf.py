@@ -1,0 +1,87 @@
+"""Models that visitors named: loaded without a token, shared between them, and never more than fit."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from seqdemo.checkpoints.folder import MB
+from seqdemo.checkpoints.library import load, repository
+from seqdemo.checkpoints.store import Checkpoint
+from seqdemo.errors import InputError
+
+
+class Key(NamedTuple):
+    """What a session keeps instead of the model: a repository and the commit it saw."""
+
+    repo: str
+    revision: str
+
+
+class ModelShelf:
+    """The models used last, at most `count` of them and `ceiling` bytes. A session holds a Key and asks for the model each
+    time: one that was put away comes back from the disk's cache without a request."""
+
+    def __init__(self, count: int = 4, ceiling: int = 512 * MB, opener: Callable[..., Checkpoint] = load) -> None:
+        self.count, self.ceiling, self.opener = count, ceiling, opener
+        self.held: OrderedDict[Key, Checkpoint] = OrderedDict()
+        self.lock = threading.Lock()
+        self.opening: dict[str, tuple[threading.Lock, int]] = {}
+
+    def visit(
+        self,
+        repo: str,
+        revision: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+        deadline: float | None = None,
+    ) -> Checkpoint:
+        """The checkpoint of a repository id that a stranger typed; `repo` and `revision` of the result make its Key."""
+        wanted = Key(*repository(repo, revision))
+        found = self._held(wanted)
+        if found:
+            return found
+        with self._alone(wanted.repo):
+            found = self._held(wanted)
+            if found:
+                return found
+            opened = self.opener(*wanted, anonymous=True, progress=progress, cancelled=cancelled, deadline=deadline)
+            self._keep(Key(wanted.repo, opened.revision), opened)
+            return opened
+
+    def get(self, key: Key) -> Checkpoint:
+        return self.visit(*key)
+
+    def _held(self, key: Key) -> Checkpoint | None:
+        with self.lock:
+            if key in self.held:
+                self.held.move_to_end(key)
+            return self.held.get(key)
+
+    def _keep(self, key: Key, checkpoint: Checkpoint) -> None:
+        if checkpoint.size > self.ceiling:
+            raise InputError(f"{key.repo} takes {checkpoint.size // MB} MB of memory; {self.ceiling // MB} MB are allowed here.")
+        with self.lock:
+            self.held[key] = checkpoint
+            while len(self.held) > self.count or sum(each.size for each in self.held.values()) > self.ceiling:
+                self.held.popitem(last=False)
+
+    @contextmanager
+    def _alone(self, repo: str) -> Iterator[None]:
+        """One opening of a repository at a time: who asks second finds it on the shelf."""
+        with self.lock:
+            lock, waiting = self.opening.get(repo, (threading.Lock(), 0))
+            self.opening[repo] = lock, waiting + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self.lock:
+                lock, waiting = self.opening[repo]
+                if waiting == 1:
+                    del self.opening[repo]
+                else:
+                    self.opening[repo] = lock, waiting - 1
