@@ -10,18 +10,21 @@ from seqdemo.errors import InputError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
-CELL_NAMES = (
-    "elman",
-    "lstm",
-    "lstm-b",
-    "lstm-i",
-    "lstm-f",
-    "lstm-o",
-    "gru",
-    "mut1",
-    "mut2",
-    "mut3",
-)
+_LSTM = ("input", "forget", "output", "candidate", "cell", "hidden")
+_GRU = ("reset", "update", "candidate", "hidden")
+CELL_GATES = {
+    "elman": ("hidden",),
+    "lstm": _LSTM,
+    "lstm-b": _LSTM,
+    "lstm-i": ("forget", "output", "candidate", "cell", "hidden"),
+    "lstm-f": ("input", "output", "candidate", "cell", "hidden"),
+    "lstm-o": ("input", "forget", "candidate", "cell", "hidden"),
+    "gru": _GRU,
+    "mut1": _GRU,
+    "mut2": _GRU,
+    "mut3": _GRU,
+}
+CELL_NAMES = tuple(CELL_GATES)
 SCORE_NAMES = ("dot", "scaled-dot", "bilinear", "additive", "keys-queries")
 DECODER_NAMES = ("context-once", "context-each", "attend-before", "attend-after")
 ENCODER_NAMES = ("text", "image", "none")
@@ -30,6 +33,7 @@ STRATEGIES = ("greedy", "beam", "sample", "exact")
 LENGTH_NORMS = ("none", "power", "gnmt")
 FINISHED_RULES = ("stay", "free")
 EARLY_RULES = ("true", "false", "never")
+LIMIT_RULES = ("cut", "force")
 
 MAX_BEAM = 100
 MAX_UNITS = 4096
@@ -153,6 +157,7 @@ class SearchOptions:
     coverage: float = 0.0  # weight of sum_j log min(1, sum_t a_tj), added to a finished hypothesis's score
     min_length: int = 0  # tokens before <eos>
     max_length: int = 0  # tokens including <eos>; 0: the model's own limit
+    at_limit: str = "cut"  # what becomes of the unfinished there: cut as they are | force: <eos> at its own price
     no_repeat: int = 0  # n: no n-gram of target tokens twice; 0: off
     finished: str = "stay"  # stay: holds its place in the beam | free: is banked and frees it
     early: str = "false"  # with finished = free, when to stop: true | false | never
@@ -166,12 +171,13 @@ class SearchOptions:
         _one_of("Length normalisation", self.length_norm, LENGTH_NORMS)
         _one_of("The rule for finished hypotheses", self.finished, FINISHED_RULES)
         _one_of("Early stopping", self.early, EARLY_RULES)
+        _one_of("The rule at the length limit", self.at_limit, LIMIT_RULES)
         _whole("Beam size", self.beam, 1, MAX_BEAM)
         _number("Temperature", self.temperature, 0.01, 100.0)
         _whole("top-k", self.top_k, 0, MAX_VOCABULARY)
         _number("top-p", self.top_p, 0.001, 1.0)
         _whole("Seed", self.seed, 0, 2**31 - 1)
-        _number("alpha", self.alpha, 0.0, 5.0)
+        _number("alpha", self.alpha, -5.0, 5.0)
         _number("Coverage", self.coverage, 0.0, 10.0)
         _whole("Minimum length", self.min_length, 0, MAX_STEPS)
         _whole("Maximum length", self.max_length, 0, MAX_STEPS)

@@ -8,6 +8,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from seqdemo.config import CELL_GATES, ModelConfig, from_json
+from seqdemo.errors import InputError
+
+BLENDS = ("uniform", "last", "nothing")
+PARTS = ("encoder", "decoder")
+DIRECTIONS = ("forward", "backward")
+MOST_EDITS = 50
+
 
 @dataclass(frozen=True)
 class Force:
@@ -49,21 +57,133 @@ class AttentionBlend:
 class ClampGate:
     """Gate `gate` of layer `layer` is held at `value` for the given units and steps (None: all of them).
 
-    `value` is a number, 'mean' (each unit's mean over the untouched run), or one number a unit.
+    `value` is a number, 'mean' (each unit's mean over the untouched run), or one number for each unit of the layer.
     """
 
     part: str  # encoder | decoder
     gate: str
-    value: Any
+    value: float | str | tuple[float, ...]
     layer: int = 0
-    direction: str = "forward"  # encoder only: forward | backward
+    direction: str = "forward"  # encoder only
     units: tuple[int, ...] | None = None
     positions: tuple[int, ...] | None = None
 
 
 Edit = Force | Ban | AttentionRow | AttentionBlend | ClampGate
-EDITS = {kind.__name__: kind for kind in (Force, Ban, AttentionRow, AttentionBlend, ClampGate)}
+EDITS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Force, Ban, AttentionRow, AttentionBlend, ClampGate)}
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
     return {"kind": type(edit).__name__, **asdict(edit)}
+
+
+def edit_from_json(value: Any) -> Edit:
+    """The edit `edit_to_json` was given; anybody may post anything here."""
+    kind = EDITS.get(str(value.get("kind"))) if isinstance(value, dict) else None
+    if kind is None:
+        raise InputError(f"An edit is one of {', '.join(EDITS)}.")
+    plain = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items() if name != "kind"}
+    edit: Edit = from_json(kind, plain)
+    return edit
+
+
+def check_edits(edits: tuple[Edit, ...], config: ModelConfig, source_length: int, limit: int) -> None:
+    """Every edit fits the model, the source (in encoder states) and the longest output; otherwise a sentence says why not."""
+    if len(edits) > MOST_EDITS:
+        raise InputError(f"At most {MOST_EDITS} edits at once.")
+    for edit in edits:
+        if isinstance(edit, (Force, Ban)):
+            check_tokens(edit, config, limit)
+        elif isinstance(edit, ClampGate):
+            check_clamp(edit, config)
+        elif isinstance(edit, AttentionRow):
+            check_row(edit, config, source_length, limit)
+        else:
+            check_blend(edit, config, limit)
+    check_agreement([edit for edit in edits if isinstance(edit, (Force, Ban))])
+
+
+def whole(value: Any, below: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
+
+
+def number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e6
+
+
+def check_tokens(edit: Force | Ban, config: ModelConfig, limit: int) -> None:
+    tokens = edit.tokens
+    if not isinstance(tokens, tuple) or not tokens or not all(whole(token, config.target_vocabulary) for token in tokens):
+        raise InputError(f"A forced or banned word is one or more piece numbers below {config.target_vocabulary}.")
+    if not whole(edit.position, limit) or edit.position + len(tokens) > limit:
+        raise InputError(f"Position {edit.position} is outside this output, which has room for {limit} pieces, counted from 0.")
+
+
+def check_agreement(edits: list[Force | Ban]) -> None:
+    forced: dict[int, int] = {}
+    for edit in edits:
+        for position, token in enumerate(edit.tokens, edit.position) if isinstance(edit, Force) else ():
+            if forced.setdefault(position, token) != token:
+                raise InputError(f"Two different pieces are forced at position {position}; take one of the edits back.")
+    for edit in edits:
+        if isinstance(edit, Ban) and all(forced.get(edit.position + k) == token for k, token in enumerate(edit.tokens)):
+            raise InputError(f"What stands at position {edit.position} is both forced and banned; take one of the edits back.")
+
+
+def check_attention(config: ModelConfig) -> None:
+    if not config.has_attention:
+        raise InputError("This model has no attention to edit; choose a checkpoint with attention.")
+
+
+def check_row(edit: AttentionRow, config: ModelConfig, source_length: int, limit: int) -> None:
+    check_attention(config)
+    if not whole(edit.position, limit):
+        raise InputError(f"Position {edit.position} is outside this output, which has room for {limit} pieces, counted from 0.")
+    row = edit.weights
+    if not isinstance(row, tuple) or len(row) != source_length:
+        raise InputError(f"An attention row for this source has {source_length} weights, one for each of its positions.")
+    if not all(number(weight) and weight >= 0 for weight in row) or sum(row) <= 0:
+        raise InputError("The weights of an attention row are numbers from 0 up, and at least one is above 0.")
+
+
+def check_positions(positions: tuple[int, ...] | None) -> None:
+    if positions is not None and not (isinstance(positions, tuple) and all(whole(position, 10_000) for position in positions)):
+        raise InputError("Positions are whole numbers, counted from 0.")
+
+
+def check_blend(edit: AttentionBlend, config: ModelConfig, limit: int) -> None:
+    check_attention(config)
+    check_positions(edit.positions)
+    if edit.towards not in BLENDS:
+        raise InputError(f"Attention can be blended towards {', '.join(BLENDS)}, not {edit.towards!r}.")
+    if not number(edit.factor) or not 0 <= edit.factor <= 1:
+        raise InputError(f"The blend factor is a number from 0 to 1, not {edit.factor!r}.")
+
+
+def check_clamp(edit: ClampGate, config: ModelConfig) -> None:
+    gates = CELL_GATES[config.cell]
+    if edit.gate not in gates:
+        raise InputError(f"The {config.cell} cell has no {edit.gate!r} gate; it has {', '.join(gates)}.")
+    if edit.part not in PARTS or (edit.part == "encoder" and config.encoder != "text"):
+        raise InputError(f"This model has no recurrent part {edit.part!r}.")
+    layers, units = (
+        (config.encoder_layers, config.encoder_hidden)
+        if edit.part == "encoder"
+        else (config.decoder_layers, config.decoder_hidden)
+    )
+    if not whole(edit.layer, layers):
+        raise InputError(f"The {edit.part} has {layers} layer{'s' * (layers > 1)}, counted from 0.")
+    if edit.direction not in DIRECTIONS[: 1 + (edit.part == "encoder" and config.bidirectional)]:
+        raise InputError(f"This {edit.part} does not read in the direction {edit.direction!r}.")
+    if edit.units is not None and not (isinstance(edit.units, tuple) and all(whole(unit, units) for unit in edit.units)):
+        raise InputError(f"Units of this layer are whole numbers from 0 to {units - 1}.")
+    check_positions(edit.positions)
+    check_value(edit.value, units)
+
+
+def check_value(value: Any, units: int) -> None:
+    if isinstance(value, tuple):
+        if len(value) != units or not all(map(number, value)):
+            raise InputError(f"A list of values holds one number for each of the layer's {units} units.")
+    elif value != "mean" and not number(value):
+        raise InputError(f"A gate is held at a number or at 'mean', not {value!r}.")

@@ -97,6 +97,27 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """What exact search can vouch for."""
+
+    proved: bool  # no output of those the options allow scores higher
+    expansions: int  # prefixes whose continuations were all looked at
+    bound: float  # nothing that was not found can score higher than this
+    empty_logp: float  # log probability of the empty output, <eos> at once; -inf where the model is kept from it
+    sentence: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SearchError:
+    """Whether a beam missed the best output: known to have, known not to have, or (None) not known."""
+
+    missed: bool | None
+    gap: float  # score of exact search's best minus that of the beam's best
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Trace:
     """Everything a replay shows of one hypothesis. Gates are named 'decoder.0.forget', 'encoder.0.backward.input' and so on,
     each an array of time x unit; 'cell' and 'hidden' stand among them."""
@@ -117,8 +138,20 @@ class Trace:
         return float(self.logps.sum())
 
 
+@dataclass(frozen=True)
+class Price:
+    """What an edit costs, in log probability. Of 'tokens' (force, ban): the untouched model's view of the new output against
+    the old. Of a 'state' (row, blend, clamp): the edited model's view of the same tokens against the untouched one's."""
+
+    kind: str  # tokens | state
+    change: float  # after - before
+    before: float
+    after: float
+    gaps: tuple[float, ...] = ()  # at each forced token: the model's own best minus it
+
+
 def to_json(record: Any) -> dict[str, Any]:
-    """A SearchTree, Hypothesis or Trace as JSON; arrays keep their exact bytes."""
+    """A record as JSON; arrays keep their exact bytes."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, np.ndarray):
@@ -140,5 +173,5 @@ def from_json(value: dict[str, Any]) -> Any:
             return array_from_json(item) if "base64" in item else {name: rebuilt(inner) for name, inner in item.items()}
         return tuple(rebuilt(inner) for inner in item) if isinstance(item, list) else item
 
-    kinds = {kind.__name__: kind for kind in (SearchTree, Hypothesis, Trace)}
+    kinds = {kind.__name__: kind for kind in (SearchTree, Hypothesis, Certificate, SearchError, Trace, Price)}
     return kinds[value["kind"]](**{name: rebuilt(item) for name, item in value.items() if name != "kind"})

@@ -1,0 +1,281 @@
+"""The one place where text, model, search and trace meet.
+
+prompt  ->  prepare (check, cut up, encode)  ->  search under edits  ->  the tree, the hypotheses and their prices
+        ->  replay of any of them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.config import BOS, EOS, SearchOptions
+from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force, check_edits
+from seqdemo.errors import InputError
+from seqdemo.images import Picture, read_picture
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.records import Certificate, Hypothesis, Price, SearchTree, Trace
+from seqdemo.search import Found, search
+from seqdemo.state import Memory
+from seqdemo.text import SPACE_MARK, Characters, Pieces, Tokenizer
+from seqdemo.trace import Source, follow, price_of_state, price_of_tokens, resolve
+from seqdemo.whatif import WhatIf, constrain
+
+MOST_PIECES = 120
+MOST_CHARACTERS = 1_000
+MOST_TEXT = 5_000  # characters, for a language model
+CAPTION_LIMIT = 40
+COMPLETION_LIMIT = 120
+USUAL_PIECES = 40  # few training sentences are longer
+
+Progress = Callable[[int, float, float], None]
+Cancel = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """An input, ready for a model: what it is cut into, what the model reads, and how far it lies from training data."""
+
+    pieces: Pieces
+    source: Source  # for a language model None: its prompt is the beginning of the output
+    limit: int  # the longest output
+    far: str = ""
+    picture: Picture | None = None
+    language: str = ""
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        return self.pieces.ids if self.source is None else ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search and what came of it. `texts` are the hypotheses as a person would write them."""
+
+    checkpoint: str
+    task: str
+    prompt: Prompt
+    options: SearchOptions
+    edits: tuple[Edit, ...]
+    tree: SearchTree
+    hypotheses: tuple[Hypothesis, ...]
+    texts: tuple[str, ...]
+    certificate: Certificate | None = None
+    prices: tuple[Price, ...] = ()
+
+    @property
+    def source(self) -> Pieces:
+        return self.prompt.pieces
+
+
+def usable_text(text: Any, most: int) -> str:
+    if not isinstance(text, str):
+        raise InputError("The input must be text.")
+    if len(text) > most:
+        raise InputError(f"This text has {len(text):,} characters; the limit is {most:,}. Shorten it.")
+    if any(0xD800 <= ord(char) <= 0xDFFF for char in text):
+        raise InputError("This text holds half of a character (a lone surrogate); paste it again from its source.")
+    return text
+
+
+def tokenizer(which: Tokenizer | None) -> Tokenizer:
+    if which is None:
+        raise InputError("This checkpoint has no tokenizer for that side.")
+    return which
+
+
+def prepare(checkpoint: Checkpoint, given: Any, language: str = "") -> Prompt:
+    """Text, or for a captioner a picture (bytes, a path, or one opened by Pillow), as a Prompt."""
+    if checkpoint.task == "caption":
+        return prepare_picture(checkpoint, given)
+    if checkpoint.task == "complete":
+        pieces = tokenizer(checkpoint.target_text).encode(usable_text(given, MOST_TEXT))
+        return Prompt(pieces, None, COMPLETION_LIMIT, far_from_training(pieces))
+    source_text = tokenizer(checkpoint.source_text)
+    text = usable_text(given, MOST_CHARACTERS)
+    languages = checkpoint.languages
+    language = language or (languages[0] if languages else "")
+    if languages and language not in languages:
+        raise InputError(f"This checkpoint has no target language {language!r}; it knows {', '.join(languages)}.")
+    tagged = isinstance(source_text, Characters) and len(languages) > 1
+    pieces = source_text.encode(text, language) if tagged else source_text.encode(text)  # type: ignore[call-arg]
+    if len(pieces.ids) <= tagged:
+        raise InputError("There is no text to read: type at least one letter.")
+    if len(pieces.ids) > MOST_PIECES:
+        raise InputError(f"This text is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
+    return Prompt(pieces, pieces.ids, 2 * len(pieces.ids) + 10, far_from_training(pieces), language=language)
+
+
+def prepare_picture(checkpoint: Checkpoint, given: Any) -> Prompt:
+    if given is None:
+        raise InputError("There is no picture: drop one, paste one, or choose an example.")
+    encoder: Any = seq2seq(checkpoint).encoder
+    picture = read_picture(given, encoder.cnn.size)
+    with torch.inference_mode():
+        grid_1SC = encoder.grid(picture.pixels[None])
+    return Prompt(Pieces((), (), ()), grid_1SC, CAPTION_LIMIT, picture=picture)
+
+
+def seq2seq(checkpoint: Checkpoint) -> Seq2Seq:
+    if not isinstance(checkpoint.model, Seq2Seq):
+        raise InputError(f"{checkpoint.name} is a language model; it has no source to read.")
+    return checkpoint.model
+
+
+def far_from_training(pieces: Pieces) -> str:
+    """A sentence when this input is unlike what models here were trained on; empty otherwise."""
+    unknown = sum(not known for known in pieces.known)
+    words = max(1, sum(piece.startswith(SPACE_MARK) for piece in pieces.strings))
+    if unknown:
+        number = "1 piece" if unknown == 1 else f"{unknown} pieces"
+        return f"The model has never seen {number} of this; it reads a blank there."
+    if any(piece.startswith(SPACE_MARK) for piece in pieces.strings) and len(pieces.ids) > 3.5 * words + 3:
+        return "These words fall into unusually small pieces: the model hardly saw any like them in training."
+    if len(pieces.ids) > USUAL_PIECES and SPACE_MARK in "".join(pieces.strings):
+        return "This is longer than nearly everything the model was trained on."
+    return ""
+
+
+def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> tuple[Edit, ...]:
+    """The edits, checked, with every clamp to the mean made numbers from the untouched greedy output."""
+    limit = min(prompt.limit, options.max_length or prompt.limit)
+    check_edits(edits, checkpoint.model.config, source_length(prompt), len(prompt.prefix) + limit)  # type: ignore[arg-type]
+    if not any(isinstance(edit, ClampGate) and edit.value == "mean" for edit in edits):
+        return edits
+    greedy = find(checkpoint, [prompt], SearchOptions(strategy="greedy"))[0].hypotheses[0].tokens
+    return resolve(model_of(checkpoint), prompt.source, prompt.prefix + greedy, edits)
+
+
+def source_length(prompt: Prompt) -> int:
+    return prompt.source.shape[1] if isinstance(prompt.source, Tensor) else len(prompt.pieces.ids)
+
+
+def model_of(checkpoint: Checkpoint) -> Seq2Seq | LanguageModel:
+    assert isinstance(checkpoint.model, (Seq2Seq, LanguageModel))
+    return checkpoint.model
+
+
+def encode(model: Seq2Seq, prompts: Sequence[Prompt], what_if: WhatIf) -> Memory:
+    if isinstance(prompts[0].source, Tensor):
+        return model.encode_with_gates(torch.cat([prompt.source for prompt in prompts]), None).memory  # type: ignore[misc]
+    ids = [torch.tensor(prompt.pieces.ids) for prompt in prompts]
+    source_BS = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)
+    return model.encode_with_gates(source_BS, source_BS != 0, what_if.encoder()).memory
+
+
+def find(
+    checkpoint: Checkpoint,
+    prompts: Sequence[Prompt],
+    options: SearchOptions,
+    edits: tuple[Edit, ...] = (),
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
+    record: bool = True,
+) -> list[Found]:
+    """Search all prompts in one batch (a language model takes one at a time). Edits must have been checked."""
+    model, what_if = model_of(checkpoint), WhatIf(edits)
+    asked = what_if if what_if else None
+    with torch.inference_mode():
+        if isinstance(model, LanguageModel):
+            return [_complete(model, prompt, options, edits, progress, cancel, record) for prompt in prompts]
+        step, state = model.stepper(encode(model, prompts, what_if), asked)
+        step, state = constrain(step, state, edits, len(prompts))
+        limits = [prompt.limit for prompt in prompts]
+        return search(step, state, len(prompts), options, limits, progress=progress, cancel=cancel, record=record)
+
+
+def _complete(
+    model: LanguageModel,
+    prompt: Prompt,
+    options: SearchOptions,
+    edits: tuple[Edit, ...],
+    progress: Progress | None,
+    cancel: Cancel | None,
+    record: bool,
+) -> Found:
+    """Read the prefix, then search from its last token on. Positions of edits count from the beginning of the text."""
+    what_if = WhatIf(edits)
+    step, state = model.stepper(1, what_if if what_if else None)
+    *before, last = (BOS, *prompt.prefix)
+    for token in before:
+        _, state = step(torch.tensor([token]), state)
+    step, state = constrain(step, state, edits, 1, first=len(before))
+    (found,) = search(step, state, 1, options, [prompt.limit], bos=last, progress=progress, cancel=cancel, record=record)
+    return found
+
+
+def run(
+    checkpoint: Checkpoint,
+    given: Any,
+    options: SearchOptions | None = None,
+    edits: tuple[Edit, ...] = (),
+    language: str = "",
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
+) -> Run:
+    """Decode one input (text, a picture, or a Prompt) and record how; under edits, say what they cost."""
+    options = options or SearchOptions()
+    prompt = given if isinstance(given, Prompt) else prepare(checkpoint, given, language)
+    edits = edited(checkpoint, prompt, tuple(edits), options)
+    (found,) = find(checkpoint, [prompt], options, edits, progress, cancel)
+    if not found.hypotheses:
+        raise InputError("Nothing can be said under these options and edits; take one of them back.")
+    text = tokenizer(checkpoint.target_text)
+    texts = tuple(text.decode(prompt.prefix + hypothesis.tokens) for hypothesis in found.hypotheses)
+    prices = priced(checkpoint, prompt, options, edits, found.hypotheses[0].tokens, cancel) if edits else ()
+    return Run(
+        checkpoint.name, checkpoint.task, prompt, options, edits, found.tree, found.hypotheses, texts, found.certificate, prices
+    )
+
+
+def priced(
+    checkpoint: Checkpoint,
+    prompt: Prompt,
+    options: SearchOptions,
+    edits: tuple[Edit, ...],
+    new: tuple[int, ...],
+    cancel: Cancel | None = None,
+) -> tuple[Price, ...]:
+    """Two prices, never mixed: of the words forced or banned, and of the rows, blends and gates edited."""
+    model, prefix, prices = model_of(checkpoint), prompt.prefix, []
+    words = tuple(edit for edit in edits if isinstance(edit, (Force, Ban)))
+    inside = tuple(edit for edit in edits if isinstance(edit, (AttentionRow, AttentionBlend, ClampGate)))
+    if words:
+        untouched = replace(options, strategy="beam") if options.strategy == "exact" else options
+        old = find(checkpoint, [prompt], untouched, (), None, cancel, record=False)[0].hypotheses[0].tokens
+        prices.append(price_of_tokens(model, prompt.source, prefix + old, prefix + new, words))
+    if inside:
+        prices.append(price_of_state(model, prompt.source, prefix + new, inside))
+    return tuple(prices)
+
+
+def replay(checkpoint: Checkpoint, run: Run, tokens: Sequence[int]) -> Trace:
+    """The Trace of one hypothesis or any other path of the run's tree, under the run's edits."""
+    return trace(checkpoint, run.prompt, tokens, run.edits)
+
+
+def trace(checkpoint: Checkpoint, prompt: Prompt, tokens: Sequence[int], edits: tuple[Edit, ...] = ()) -> Trace:
+    text = tokenizer(checkpoint.target_text)
+    target = prompt.prefix + tuple(tokens)
+    return follow(model_of(checkpoint), prompt.source, target, edits, prompt.pieces.strings, text.piece)
+
+
+def score(checkpoint: Checkpoint, given: Any, target: str, language: str = "") -> Trace:
+    """The probability of a given output, piece by piece, its end included; of a language model, of a whole text."""
+    text = tokenizer(checkpoint.target_text)
+    most = MOST_TEXT if checkpoint.task == "complete" else MOST_CHARACTERS
+    if checkpoint.task == "complete":
+        ids = text.encode(usable_text(given, most) + usable_text(target, most)).ids
+        if not ids:
+            raise InputError("There is no text to score: type at least one character.")
+        return trace(checkpoint, Prompt(Pieces((), (), ()), None, len(ids)), ids)
+    prompt = given if isinstance(given, Prompt) else prepare(checkpoint, given, language)
+    ids = text.encode(usable_text(target, most)).ids
+    if len(ids) > MOST_PIECES:
+        raise InputError(f"This output is {len(ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
+    return trace(checkpoint, prompt, (*ids, EOS))

@@ -1,0 +1,283 @@
+"""Replays equal the search, edits do what they say and cost what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqdemo import records
+from seqdemo.config import CELL_GATES, EOS, ModelConfig, SearchOptions
+from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Force, check_edits, edit_from_json, edit_to_json
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.search import Found, search
+from seqdemo.trace import connectivity, follow, logp_of, price_of_state, price_of_tokens, replay, resolve, through_time
+from seqdemo.whatif import WhatIf, constrain
+
+VOCABULARY, SOURCE = 17, (5, 9, 4, 11, 6)
+LIMIT = 9
+ATTENDING = ("attend-before", "attend-after")
+
+
+def tiny(cell: str = "lstm-b", decoder: str = "attend-after", seed: int = 0, **more: object) -> Seq2Seq:
+    torch.manual_seed(seed)
+    sizes: dict[str, object] = {"embedding": 12, "encoder_hidden": 8, "decoder_hidden": 16, "attention": 10, "features": 12, **more}
+    model = Seq2Seq(ModelConfig(VOCABULARY, VOCABULARY, decoder=decoder, cell=cell, **sizes))  # type: ignore[arg-type]
+    for value in model.parameters():
+        torch.nn.init.normal_(value, std=0.6)
+    return model.eval()
+
+
+def find(model: Seq2Seq, edits: tuple = (), source: tuple[int, ...] = SOURCE, **options: object) -> Found:
+    ids = torch.tensor([source])
+    what_if = WhatIf(edits)
+    with torch.inference_mode():
+        memory = model.encode_with_gates(ids, torch.ones_like(ids, dtype=torch.bool), what_if.encoder()).memory
+        step, state = constrain(*model.stepper(memory, what_if if what_if else None), edits, 1)
+        return search(step, state, 1, SearchOptions(**options), [LIMIT])[0]  # type: ignore[arg-type]
+
+
+def close(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-5 * (1 + abs(b))
+
+
+@pytest.mark.parametrize("decoder", ["context-once", "context-each", *ATTENDING])
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample", "exact"])
+def test_a_replay_costs_what_the_search_said(decoder: str, strategy: str) -> None:
+    model = tiny(decoder=decoder)
+    found = find(model, strategy=strategy, expansions=5000)
+    for hypothesis in found.hypotheses:
+        trace = follow(model, SOURCE, hypothesis.tokens)
+        assert close(trace.total, hypothesis.total)
+        assert np.allclose(trace.logps, hypothesis.logps, atol=1e-5)
+
+
+@pytest.mark.parametrize("cell", CELL_GATES)
+def test_a_trace_names_every_gate_of_every_layer_and_direction(cell: str) -> None:
+    model = tiny(cell, encoder_layers=2, decoder_layers=2)
+    trace = follow(model, SOURCE, (4, 5, EOS))
+    parts = {f"encoder.{layer}.{way}": len(SOURCE) for layer in (0, 1) for way in ("forward", "backward")}
+    parts |= {f"decoder.{layer}": 3 for layer in (0, 1)}
+    assert set(trace.gates) == {f"{part}.{gate}" for part in parts for gate in CELL_GATES[cell]}
+    for part, steps in parts.items():
+        for gate in CELL_GATES[cell]:
+            values = trace.gates[f"{part}.{gate}"]
+            assert len(values) == steps
+            low = 0 if gate in ("input", "forget", "output", "reset", "update") else -1
+            assert gate == "cell" or (values.min() >= low and values.max() <= 1)
+
+
+@pytest.mark.parametrize("decoder", ATTENDING)
+def test_attention_moves_with_its_hypothesis(decoder: str) -> None:
+    """What a row of the beam carries along as summed attention is the column sum of replaying that row's own tokens."""
+    model, ids, seen = tiny(decoder=decoder), torch.tensor([SOURCE]), {}
+    step, start = model.stepper(model.encode(ids, ids > 0))
+
+    def remembering(tokens_K: torch.Tensor, state: tuple) -> tuple:
+        history_KT = torch.cat([state[1], tokens_K[:, None]], 1)
+        logp_KV, after = step(tokens_K, state[0])
+        seen.update({tuple(row[1:]): sums.numpy().copy() for row, sums in zip(history_KT.tolist(), after.attended_KS)})
+        return logp_KV, (after, history_KT)
+
+    with torch.inference_mode():
+        start_state = (start, torch.zeros(1, 0, dtype=torch.long))
+        found = search(remembering, start_state, 1, SearchOptions(beam=4, nbest=4), [LIMIT])[0]
+    for hypothesis in found.hypotheses:
+        attention = follow(model, SOURCE, hypothesis.tokens).attention
+        assert attention is not None and np.allclose(attention.sum(1), 1, atol=1e-6)
+        assert np.allclose(attention.sum(0), seen[hypothesis.tokens[:-1]], atol=1e-5)
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample", "exact"])
+def test_empty_edits_change_nothing_bit_for_bit(strategy: str) -> None:
+    model = tiny()
+    nothing = (AttentionBlend(0.0, "uniform"), AttentionBlend(0.0, "nothing"), ClampGate("decoder", "forget", 0.0, units=()))
+    plain, edited = find(model, strategy=strategy, expansions=2000), find(model, nothing, strategy=strategy, expansions=2000)
+    assert plain.hypotheses == edited.hypotheses
+    assert (replay(model, SOURCE, (4, 5, EOS)).logp_TV == replay(model, SOURCE, (4, 5, EOS), nothing).logp_TV).all()
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample", "exact"])
+def test_force_and_ban_hold_in_every_search_and_renormalise_nothing(strategy: str) -> None:
+    model = tiny()
+    free = find(model, strategy="greedy").hypotheses[0].tokens
+    other = next(token for token in range(4, VOCABULARY) if token != free[1])
+    forced = find(model, (Force(1, (other, other)),), strategy=strategy, expansions=5000).hypotheses[0]
+    assert forced.tokens[1:3] == (other, other)
+    assert close(forced.total, logp_of(model, SOURCE, forced.tokens)[0])
+    banned = find(model, (Ban(0, free[:2]),), strategy=strategy, expansions=5000).hypotheses[0]
+    assert banned.tokens[:2] != free[:2]
+    assert close(banned.total, logp_of(model, SOURCE, banned.tokens)[0])
+
+
+def test_a_ban_of_two_pieces_leaves_each_of_them_alone() -> None:
+    model = tiny()
+    free = find(model, strategy="greedy").hypotheses[0].tokens
+    first_kept = find(model, (Ban(0, free[:2]), Force(0, free[:1])), strategy="greedy").hypotheses[0].tokens
+    assert first_kept[0] == free[0] and first_kept[1] != free[1]
+
+
+def test_the_price_of_words_is_the_untouched_models_view() -> None:
+    model = tiny()
+    old = find(model).hypotheses[0].tokens
+    other = next(token for token in range(4, VOCABULARY) if token != old[0])
+    edits = (Force(0, (other,)),)
+    new = find(model, edits).hypotheses[0].tokens
+    price = price_of_tokens(model, SOURCE, old, new, edits)
+    assert close(price.change, logp_of(model, SOURCE, new)[0] - logp_of(model, SOURCE, old)[0])
+    first_V = replay(model, SOURCE, new).logp_TV[0]
+    assert price.gaps == (pytest.approx(float(first_V.max() - first_V[other])),)
+    assert price.gaps[0] > 0
+
+
+@pytest.mark.parametrize("decoder", ATTENDING)
+def test_edited_attention_is_what_was_asked_and_sums_to_one(decoder: str) -> None:
+    model, target = tiny(decoder=decoder), (4, 5, 6, EOS)
+    rows = (AttentionRow(1, (0, 3, 0, 1, 0)), AttentionBlend(1.0, "last", positions=(2,)), AttentionBlend(0.25, "uniform", positions=(0,)))
+    plain, trace = follow(model, SOURCE, target), follow(model, SOURCE, target, rows)
+    assert np.allclose(trace.attention.sum(1), 1, atol=1e-6)
+    assert np.allclose(trace.attention[1], [0, 0.75, 0, 0.25, 0])
+    assert np.allclose(trace.attention[2], [0, 0, 0, 0, 1])
+    assert np.allclose(trace.attention[0], 0.75 * plain.attention[0] + 0.25 / len(SOURCE), atol=1e-6)
+    price = price_of_state(model, SOURCE, target, rows)
+    assert close(price.change, trace.total - plain.total)
+
+
+def test_blending_towards_nothing_keeps_the_row_and_takes_the_context_away() -> None:
+    model, target = tiny(), (4, EOS)
+    gone = follow(model, SOURCE, target, (AttentionBlend(1.0, "nothing"),))
+    other = follow(model, SOURCE, target, (AttentionBlend(1.0, "nothing"), AttentionRow(0, (1, 0, 0, 0, 0))))
+    assert np.allclose(gone.attention[0].sum(), 1)
+    assert np.allclose(gone.logps, other.logps, atol=1e-6)  # where it looks no longer matters
+    assert not np.allclose(gone.logps, follow(model, SOURCE, target).logps, atol=1e-3)
+
+
+def test_clamps_hold_units_steps_layers_and_directions() -> None:
+    model, target = tiny(encoder_layers=2), (4, 5, EOS)
+    clamp = ClampGate("decoder", "forget", 0.0, units=(2, 3), positions=(1,))
+    plain, trace = follow(model, SOURCE, target), follow(model, SOURCE, target, (clamp,))
+    forget = trace.gates["decoder.0.forget"]
+    assert (forget[1, 2:4] == 0).all() and (forget[0] == plain.gates["decoder.0.forget"][0]).all() and (forget[1, 4:] > 0).all()
+    back = ClampGate("encoder", "input", 1.0, layer=1, direction="backward", positions=(3,))
+    held = follow(model, SOURCE, target, (back,)).gates
+    assert (held["encoder.1.backward.input"][3] == 1).all() and (held["encoder.1.backward.input"][2] < 1).all()
+    assert (held["encoder.1.forward.input"] == plain.gates["encoder.1.forward.input"]).all()
+
+
+def test_a_clamp_to_the_mean_is_each_units_mean_over_the_untouched_run() -> None:
+    model, target = tiny(), (4, 5, 6, EOS)
+    clamp = (ClampGate("decoder", "output", "mean"),)
+    trace = follow(model, SOURCE, target, clamp)
+    mean_H = follow(model, SOURCE, target).gates["decoder.0.output"].mean(0)
+    assert np.allclose(trace.gates["decoder.0.output"], mean_H, atol=1e-6)
+    assert find(model, resolve(model, SOURCE, target, clamp)).hypotheses
+
+
+def test_records_come_back_from_json_unchanged() -> None:
+    model = tiny()
+    found = find(model)
+    for record in (found.tree, found.hypotheses[0], follow(model, SOURCE, found.hypotheses[0].tokens, (Force(0, (4,)),))):
+        back = records.from_json(records.to_json(record))
+        for name, value in vars(record).items():
+            other = getattr(back, name)
+            if isinstance(value, np.ndarray):
+                assert value.dtype == other.dtype and np.array_equal(value, other)
+            elif name == "gates":
+                assert value.keys() == other.keys() and all(np.array_equal(value[gate], other[gate]) for gate in value)
+            elif name != "edits":
+                assert value == other
+
+
+@given(st.sampled_from([Force(0, (4, 5)), Ban(3, (7,)), AttentionRow(1, (0.5, 0.5)), AttentionBlend(0.5, "last", (1, 2))]))
+def test_edits_come_back_from_json(edit: object) -> None:
+    assert edit_from_json(edit_to_json(edit)) == edit  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("edits", "words"),
+    [
+        ((Force(LIMIT, (4,)),), "outside this output"),
+        ((Force(0, (VOCABULARY,)),), "piece numbers"),
+        ((Force(0, ()),), "piece numbers"),
+        ((Force(0, (4,)), Force(0, (5,))), "Two different"),
+        ((Force(0, (4, 5)), Ban(1, (5,))), "both forced and banned"),
+        ((AttentionRow(0, (1.0, 0.0)),), "5 weights"),
+        ((AttentionRow(0, (0.0,) * 5),), "above 0"),
+        ((AttentionRow(0, (float("nan"),) * 5),), "above 0"),
+        ((AttentionBlend(2.0),), "from 0 to 1"),
+        ((AttentionBlend(0.5, "sideways"),), "sideways"),
+        ((ClampGate("decoder", "reset", 0.0),), "no 'reset' gate"),
+        ((ClampGate("decoder", "forget", 0.0, layer=1),), "1 layer"),
+        ((ClampGate("decoder", "forget", 0.0, units=(16,)),), "0 to 15"),
+        ((ClampGate("decoder", "forget", (0.0,)),), "16 units"),
+        ((ClampGate("decoder", "forget", "often"),), "often"),
+        ((ClampGate("decoder", "forget", 0.0, direction="backward"),), "direction"),
+    ],
+)
+def test_edits_that_do_not_fit_are_told_so(edits: tuple, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        check_edits(edits, tiny().config, len(SOURCE), LIMIT)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda x: st.lists(x) | st.dictionaries(st.text(), x), max_leaves=6))
+def test_anything_posted_as_an_edit_is_an_edit_or_a_sentence(value: object) -> None:
+    try:
+        check_edits((edit_from_json({"kind": "ClampGate", "part": value, "gate": value, "value": value}),), tiny().config, 5, LIMIT)
+    except InputError:
+        pass
+    with pytest.raises(InputError):
+        edit_from_json(value)
+
+
+@pytest.mark.parametrize("position", [0, 2])
+def test_connectivity_is_the_slope_of_the_log_probability(position: int) -> None:
+    model, target = tiny().double(), (4, 5, 6, EOS)
+    gradient_SE = connectivity(model, SOURCE, target, position)
+    push = torch.zeros(len(SOURCE), 12, dtype=torch.float64)
+    push[1, 3] = 1e-5
+    plain = model.embed_source.forward
+
+    def total(sign: int) -> float:
+        model.embed_source.forward = lambda ids: plain(ids) + sign * push  # type: ignore[method-assign]
+        value = replay(model, SOURCE, target).logp_TV[position, target[position]]
+        model.embed_source.forward = plain  # type: ignore[method-assign]
+        return float(value)
+
+    assert gradient_SE[1, 3] == pytest.approx((total(1) - total(-1)) / 2e-5, rel=1e-4, abs=1e-8)
+
+
+@pytest.mark.parametrize("cell", CELL_GATES)
+def test_gradients_through_time_are_the_largest_stretch_of_the_jacobian(cell: str) -> None:
+    model = tiny(cell).double()
+    norms = through_time(model, SOURCE)
+    assert len(norms) == len(SOURCE) and norms[-1] == pytest.approx(1)
+    read = model.encoder.layers[0][0]
+    zx = read.project(model.embed_source(torch.tensor([SOURCE]))).detach()
+    state = read.initial(torch.zeros(1, 8, dtype=torch.float64))
+    for t in range(3):
+        state, _ = read.step(zx[:, t], state)
+
+    def rest(flat: torch.Tensor) -> torch.Tensor:
+        now = type(state)(*flat[None].chunk(len(state), 1))
+        for t in (3, 4):
+            now, _ = read.step(zx[:, t], now)
+        return torch.cat(tuple(now), 1)[0]
+
+    jacobian = torch.autograd.functional.jacobian(rest, torch.cat(tuple(state), 1)[0].detach())
+    assert norms[2] == pytest.approx(float(torch.linalg.matrix_norm(jacobian, 2)), rel=1e-6)
+
+
+def test_a_language_model_is_replayed_clamped_and_forced() -> None:
+    torch.manual_seed(0)
+    model = LanguageModel(ModelConfig(VOCABULARY, encoder="none", embedding=8, decoder_hidden=12, features=0)).eval()
+    trace = follow(model, None, (4, 5, 6))
+    with torch.inference_mode():
+        logits_BTV, _ = model(torch.tensor([[1, 4, 5]]))
+    assert trace.total == pytest.approx(float(logits_BTV[0].log_softmax(1).gather(1, torch.tensor([[4], [5], [6]])).sum()), abs=1e-5)
+    assert trace.attention is None and trace.gates["decoder.0.cell"].shape == (3, 12)
+    held = follow(model, None, (4, 5, 6), (ClampGate("decoder", "forget", 0.0, positions=(1,)),))
+    assert held.logps[0] == trace.logps[0] and held.logps[1] != trace.logps[1]
