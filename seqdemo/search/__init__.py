@@ -1,0 +1,122 @@
+"""Greedy, beam, sampling and exact search: step function -> tree and hypotheses. Search knows nothing else of a model.
+
+ranking    a top-k that settles ties; the score of a hypothesis (length penalty, coverage)
+slots      the hypotheses a search holds, the candidates it sees, the choice it makes
+beam       what a finished hypothesis does to the beam: Stay, Free
+sampling   temperature, top-k, top-p
+walk       the loop that these share: step, mask, choose, move the state
+recording  from the turns of a walk to SearchTree and Hypothesis
+exact      branch and bound with a certificate
+
+Dimensions: B sentences, W slots a sentence, K = B * W rows of the model, C candidates a sentence, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from seqdemo.config import BOS, EOS, SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.records import SearchError
+from seqdemo.search.beam import Free, Stay
+from seqdemo.search.exact import ExactSearch, Progress
+from seqdemo.search.ranking import Scoring
+from seqdemo.search.recording import Found, assemble
+from seqdemo.search.sampling import Sample
+from seqdemo.search.slots import Rule
+from seqdemo.search.walk import Cancel, StepFunction, Walk
+from seqdemo.state import select
+
+__all__ = ["Found", "search", "search_error"]
+
+BESIDE = 10  # candidates recorded a step by greedy search and beside each sample
+MANY_SAMPLES = 10  # beyond so many samples, the tree shows only
+BESIDE_MANY = 2
+SAME = 1e-5  # scores computed in batches of different shapes may differ by this much times 1 + |score|
+
+
+@torch.inference_mode()
+def search(
+    step: StepFunction,
+    state: Any,
+    sentences: int,
+    options: SearchOptions,
+    limits: Sequence[int],
+    *,
+    bos: int = BOS,
+    eos: int = EOS,
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
+    record: bool = True,
+) -> list[Found]:
+    """Search each sentence of a batch, which gives what searching it alone does.
+
+    `step(tokens_K, state) -> (logp_KV, state)`; `state` has one row a sentence; `limits` are the most tokens each output
+    may have, <eos> included. `cancel()` is asked at every step; when it says so, the search ends as at the limit. Exact
+    search takes one sentence after another and calls `progress(expansions, best, bound)`: the best score so far, and the
+    score that nothing open can exceed. Without `record` the trees are empty. What each search does with a finished
+    hypothesis, when it stops and what comes back: see `Stay`, `Free`, `Sample` and `ExactSearch`.
+    """
+    limits = usable_limits(sentences, options, limits)
+    scoring = Scoring.of(options, state)
+    if not sentences:
+        return []
+    if options.strategy == "exact":
+        return [
+            ExactSearch(step, alone(state, sentence), options, scoring, limit, bos=bos, eos=eos).run(progress, cancel, record)
+            for sentence, limit in enumerate(limits)
+        ]
+    rule = rule_for(options, limits, scoring, eos, record)
+    if options.strategy == "sample":
+        state = select(state, torch.arange(sentences).repeat_interleave(options.samples))
+    walked = Walk(step, state, rule, options, scoring, limits, bos=bos, eos=eos, cancel=cancel).run()
+    return assemble(walked, rule, eos, options.samples if options.strategy == "sample" else options.nbest, record)
+
+
+def rule_for(options: SearchOptions, limits: Sequence[int], scoring: Scoring, eos: int, record: bool) -> Rule:
+    sentences = len(limits)
+    if options.strategy == "greedy":
+        return Stay(sentences, 1, BESIDE, scoring, eos)
+    if options.strategy == "sample":
+        beside = BESIDE if options.samples <= MANY_SAMPLES else BESIDE_MANY
+        return Sample(sentences, options, max(limits), beside if record else 0, scoring, eos)
+    if options.finished == "free":
+        return Free(torch.tensor(limits), options.beam, options.early, scoring, eos)
+    return Stay(sentences, options.beam, 2 * options.beam, scoring, eos)
+
+
+def usable_limits(sentences: int, options: SearchOptions, limits: Sequence[int]) -> list[int]:
+    if len(limits) != sentences:
+        raise InputError(f"Give one length limit a sentence: {len(limits)} limits for {sentences} sentences.")
+    least = options.min_length + 1
+    usable = [min(limit, options.max_length or limit) for limit in limits]
+    if usable and min(usable) < least:
+        raise InputError(
+            f"A limit of {min(usable)} tokens leaves no room for a minimum length of {options.min_length} and the end; "
+            f"allow at least {least}."
+        )
+    return usable
+
+
+def alone(state: Any, sentence: int) -> Any:
+    only = torch.tensor([sentence])
+    return select(state, only, only)
+
+
+def search_error(exact: Found, beam: Found) -> SearchError:
+    """Whether the beam missed the best output. Both must have been searched with the same options but for the strategy."""
+    if exact.certificate is None:
+        raise InputError("Only exact search can tell whether a beam made a search error; run it on the same input.")
+    gap = exact.hypotheses[0].score - beam.hypotheses[0].score
+    if gap > SAME * (1 + abs(exact.hypotheses[0].score)):
+        return SearchError(True, gap, f"Search error: exact search found an output that scores {gap:.4f} higher.")
+    if exact.certificate.proved:
+        return SearchError(False, gap, "No search error: the beam found the best output there is.")
+    return SearchError(None, gap, f"Not known: the beam was not beaten, but {lower_first(exact.certificate.sentence)}")
+
+
+def lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]

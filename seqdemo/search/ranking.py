@@ -1,0 +1,85 @@
+"""How candidates and hypotheses are ranked: a top-k that settles ties, and the score of a finished hypothesis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqdemo.config import SearchOptions, length_penalty
+from seqdemo.errors import InputError
+
+LEAST = torch.finfo(torch.float32).tiny  # stands for an attention sum of exactly 0, whose logarithm would rank nothing
+
+
+def top(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest of each row, largest first, equal ones by lower index; `torch.topk` promises no order among them.
+
+    One more than asked is looked at: only where it equals the last one taken is the choice itself contested, and only
+    those rows are sorted in full.
+    """
+    width = scores_KV.shape[1]
+    count = min(count, width)
+    values_KC, places_KC = scores_KV.topk(min(count + 1, width), dim=1)
+    if (values_KC[:, 1:] == values_KC[:, :-1]).any():
+        values_KC, places_KC = _settle_ties(scores_KV, values_KC, places_KC, count)
+    return values_KC[:, :count], places_KC[:, :count]
+
+
+def _settle_ties(scores_KV: Tensor, values_KC: Tensor, places_KC: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    places_KC, order_KC = places_KC.sort(dim=1)
+    values_KC, by_value_KC = values_KC.gather(1, order_KC).sort(dim=1, descending=True, stable=True)
+    places_KC = places_KC.gather(1, by_value_KC)
+    if values_KC.shape[1] > count:
+        contested_K = (values_KC[:, count - 1] == values_KC[:, count]) & values_KC[:, count].isfinite()
+        rows = contested_K.nonzero().squeeze(1)
+        if len(rows):
+            places_KC[rows, :count] = scores_KV[rows].sort(dim=1, descending=True, stable=True).indices[:, :count]
+    return values_KC, places_KC
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """score(y) = sum_t log p(y_t) / penalty(n) + coverage(y), with n = |y| counting <eos> when present and never <bos>.
+
+    penalty: 1 | n^alpha | ((5 + n) / 6)^alpha; coverage(y) = weight * sum_j log min(1, sum_t a_tj) over the real source
+    positions j, never above 0.
+    """
+
+    norm: str
+    alpha: float
+    weight: float
+
+    @staticmethod
+    def of(options: SearchOptions, state: Any) -> Scoring:
+        if options.coverage > 0 and getattr(state, "attended_KS", None) is None:
+            raise InputError("The coverage penalty needs a model with attention; set the coverage to 0 for this one.")
+        return Scoring(options.length_norm, options.alpha, options.coverage)
+
+    def penalty(self, length: Any) -> Any:
+        """Of one token at least: what has been cut before its first is not divided by nothing."""
+        length = length.double().clamp(min=1.0) if isinstance(length, Tensor) else max(float(length), 1.0)
+        return length_penalty(length, self.norm, self.alpha)
+
+    def score(self, total: Any, length: Any, coverage: Any = 0.0) -> Any:
+        return total / self.penalty(length) + coverage
+
+    def reach(self, total: Tensor, shortest: Any, longest: Any) -> Tensor:
+        """No hypothesis that continues one of this total and ends between the two lengths can score higher: log
+        probabilities only lower the total, coverage is at most 0, and the penalty is monotone in the length."""
+        return torch.maximum(total / self.penalty(shortest), total / self.penalty(longest))
+
+    def coverage(self, state: Any) -> Tensor | None:
+        """weight * sum_j log min(1, attended_j) of every row; None where it plays no part."""
+        if not self.weight:
+            return None
+        attended_KS = state.attended_KS.double().clamp(LEAST, 1.0).log()
+        memory = getattr(state, "memory", None)
+        if memory is not None:
+            mask_BS = memory.mask_BS
+            mask_KS = mask_BS.repeat_interleave(len(attended_KS) // len(mask_BS), dim=0)
+            attended_KS = attended_KS.masked_fill(~mask_KS, 0.0)
+        coverage_K: Tensor = self.weight * attended_KS.sum(1)
+        return coverage_K

@@ -1,0 +1,419 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqdemo.config import SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.records import Hypothesis, SearchTree, from_json, to_json
+from seqdemo.search import Found, search
+from seqdemo.search.ranking import top
+from seqdemo.search.walk import without_repeats
+from tests.search_tables import (
+    BOS,
+    CASES,
+    EOS,
+    PROCESSORS,
+    Lookup,
+    Tables,
+    all_outputs,
+    case_lookup,
+    check_tree,
+    lookup_step,
+    penalty,
+    repeats,
+    total_of,
+)
+
+FREE = {"hf_early_true": "true", "hf_early_false": "false", "hf_early_never": "never", "fairseq": "true"}
+
+
+def options_of(case: dict[str, Any]) -> tuple[SearchOptions, int]:
+    """The search a case asks for, and its limit: where <eos> is forced, it comes after the last token that counts."""
+    asked = case["search"]
+    family, norm = asked["family"], asked.get("length_penalty", {"kind": "none"})
+    options = SearchOptions(
+        strategy={"greedy": "greedy", "sample_deterministic": "sample"}.get(family, "beam"),
+        beam=asked["beam"],
+        nbest=asked.get("n_best", 1),
+        length_norm="power" if norm["kind"] == "len_pow" else "none",
+        alpha=norm.get("alpha", 1.0),
+        min_length=asked.get("min_len", 0),
+        no_repeat=asked.get("no_repeat_ngram", 0),
+        finished="free" if family in FREE else "stay",
+        early=FREE.get(family, "false"),
+        at_limit="force" if family == "fairseq" else "cut",
+        top_p=asked.get("top_p", 1.0),
+    )
+    return options, asked["max_len"] + (family in ("fairseq", "forced"))
+
+
+def forced(lookup: Lookup, target: list[int]) -> Lookup:
+    """Every token but the target's is impossible; the target's keeps its own price."""
+
+    def only(read: tuple[int, ...]) -> list[float]:
+        wanted = target[len(read) - 1] if len(read) <= len(target) else None
+        return [logp if wanted in (None, token) else -math.inf for token, logp in enumerate(lookup(read))]
+
+    return only
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_worked_examples(case: dict[str, Any]) -> None:
+    lookup = case_lookup(case)
+    if case["search"]["family"] == "forced":
+        lookup = forced(lookup, case["search"]["target"])
+    options, limit = options_of(case)
+    step, state = lookup_step(lookup)
+    (found,) = search(step, state, 1, options, [limit], bos=case["bos_id"], eos=case["eos_id"])
+    expected = case["expected"]
+    assert [hypothesis.score for hypothesis in found.hypotheses] == pytest.approx([item["score"] for item in expected], rel=1e-6)
+    if case["expect_mode"] == "nbest":
+        assert [list(hypothesis.tokens) for hypothesis in found.hypotheses] == [item["tokens"] for item in expected]
+        assert [hypothesis.total for hypothesis in found.hypotheses] == pytest.approx(
+            [item["logprob"] for item in expected], rel=1e-6
+        )
+    check_tree(found.tree, case["eos_id"])
+
+
+@pytest.mark.parametrize("case", [case for case in PROCESSORS if case["op"] == "no_repeat_ngram"], ids=str)
+def test_repeated_ngrams_are_banned(case: dict[str, Any]) -> None:
+    logp_KV = torch.zeros(len(case["context"]), case["vocab"])
+    masked_KV = without_repeats(logp_KV, torch.tensor(case["context"]), case["n"])
+    assert [row.isinf().nonzero().flatten().tolist() for row in masked_KV] == case["banned"]
+    assert not logp_KV.isinf().any()  # the model's own answer is left as it was
+
+
+# ---------------------------------------------------------------------------------------------- a beam written out in full
+
+Slot = tuple[float, tuple[int, ...], bool]  # total, tokens, ended
+
+
+def continuations(lookup: Lookup, slots: Sequence[Slot], options: SearchOptions, last: bool) -> list[Slot]:
+    found = []
+    for place, (total, tokens, ended) in enumerate(slots):
+        if ended:
+            found.append((-total, place, -1, (total, tokens, True)))
+            continue
+        for token, logp in enumerate(lookup((BOS, *tokens))):
+            early = token == EOS and len(tokens) < options.min_length
+            late = token != EOS and last and options.at_limit == "force"
+            if logp > -math.inf and not early and not late and not repeats((*tokens, token), options.no_repeat):
+                found.append((-total - logp, place, token, (total + logp, (*tokens, token), token == EOS)))
+    return [slot for *_, slot in sorted(found)]
+
+
+def ranked(slots: Sequence[Slot], options: SearchOptions) -> list[tuple[int, ...]]:
+    scores = [total / penalty(max(len(tokens), 1), options) for total, tokens, _ in slots]
+    order = sorted(range(len(slots)), key=lambda place: -scores[place])
+    return [slots[place][1] for place in order[: options.nbest]]
+
+
+def beam_in_full(lookup: Lookup, options: SearchOptions, limit: int) -> list[tuple[int, ...]]:
+    """Both rules, one hypothesis at a time."""
+    slots: list[Slot] = [(0.0, (), False)]
+    bank: list[Slot] = []
+    for written in range(1, limit + 1):
+        found = continuations(lookup, slots, options, written == limit)
+        if not found:
+            return ranked(bank or slots, options)
+        if options.finished == "stay":
+            slots = found[: options.beam]
+            if all(ended for *_, ended in slots):
+                break
+            continue
+        found = found[: 2 * options.beam]
+        front, slots = found[: options.beam], [slot for slot in found if not slot[2]][: options.beam]
+        bank += [slot for slot in front if slot[2] or written == limit]
+        scores = sorted((total / penalty(len(tokens), options) for total, tokens, _ in bank), reverse=True)[: options.beam]
+        if not slots or (len(scores) == options.beam and hopeless(slots[0][0], written, limit, scores[-1], options)):
+            break
+    return ranked(slots if options.finished == "stay" else bank, options)
+
+
+def hopeless(best: float, written: int, limit: int, worst: float, options: SearchOptions) -> bool:
+    lengths = {"true": [], "false": [written], "never": range(written, limit + 1)}[options.early]
+    return all(best / penalty(length, options) <= worst for length in lengths)
+
+
+beam_options = st.builds(
+    SearchOptions,
+    beam=st.integers(1, 6),
+    nbest=st.integers(1, 6),
+    length_norm=st.sampled_from(["none", "power", "gnmt"]),
+    alpha=st.sampled_from([-1.0, 0.0, 0.6, 1.0, 2.0]),
+    min_length=st.integers(0, 2),
+    no_repeat=st.integers(0, 3),
+    finished=st.sampled_from(["stay", "free"]),
+    early=st.sampled_from(["true", "false", "never"]),
+    at_limit=st.sampled_from(["cut", "force"]),
+)
+tables = st.builds(
+    Tables,
+    seed=st.integers(0, 10_000),
+    sentences=st.just(1),
+    vocabulary=st.integers(4, 7),
+    steps=st.integers(1, 4),
+    banned=st.sampled_from([0.0, 0.5]),
+)
+
+
+@given(tables, beam_options, st.integers(3, 7))
+def test_beam_does_what_it_says(table: Tables, options: SearchOptions, limit: int) -> None:
+    (found,) = search(table.step, table.start(), 1, options, [limit])
+    assert [hypothesis.tokens for hypothesis in found.hypotheses] == beam_in_full(table.lookup(), options, limit)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 30), st.sampled_from(["stay", "free"]))
+def test_equal_candidates_go_by_hypothesis_and_then_by_token(seed: int, beam: int, finished: str) -> None:
+    """Log probabilities that are sums of powers of two, so that equal totals are equal to the last bit."""
+    rows = -torch.randint(1, 4, (8, 8), generator=torch.Generator().manual_seed(seed)).double()
+    options = SearchOptions(beam=beam, nbest=beam, finished=finished, early="never")
+    step, state = lookup_step(lambda read: rows[read[-1]].tolist())
+    (found,) = search(step, state, 1, options, [5])
+    assert [hypothesis.tokens for hypothesis in found.hypotheses] == beam_in_full(
+        lambda read: rows[read[-1]].tolist(), options, 5
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ properties
+
+
+def check_found(found: Found, options: SearchOptions, table: Tables, sentence: int = 0) -> None:
+    check_tree(found.tree)
+    scores = [hypothesis.score for hypothesis in found.hypotheses]
+    assert scores == sorted(scores, reverse=True)
+    for hypothesis in found.hypotheses:
+        check_hypothesis(hypothesis, found.tree, options, table, sentence)
+
+
+def check_hypothesis(hypothesis: Hypothesis, tree: SearchTree, options: SearchOptions, table: Tables, sentence: int) -> None:
+    tokens = hypothesis.tokens
+    assert hypothesis.total == pytest.approx(total_of(table.lookup(sentence), tokens), abs=1e-5)
+    assert hypothesis.total == pytest.approx(math.fsum(hypothesis.logps), abs=1e-9)
+    covered = options.coverage * table.coverage(tokens, sentence) if options.coverage else 0.0
+    assert hypothesis.score == pytest.approx(
+        hypothesis.total / penalty(max(len(tokens), 1), options) + covered, rel=1e-5, abs=1e-5
+    )
+    assert hypothesis.finished == (tokens[-1:] == (EOS,))
+    assert tree.tokens(hypothesis.node) == tokens
+    if tokens:
+        assert tree.total[hypothesis.node] == hypothesis.total
+        assert tree[hypothesis.node].fate == ("finished" if hypothesis.finished else "kept")
+
+
+@given(tables, beam_options)
+def test_totals_and_scores_add_up(table: Tables, options: SearchOptions) -> None:
+    options = dataclasses.replace(options, no_repeat=0, coverage=0.0)
+    (found,) = search(table.step, table.start(), 1, options, [6])
+    check_found(found, options, table)
+    outputs = [hypothesis.tokens for hypothesis in found.hypotheses]
+    assert len(set(outputs)) == len(outputs) <= min(options.nbest, options.beam)
+
+
+@given(tables, st.integers(1, 6), st.sampled_from(["stay", "free"]))
+def test_the_tree_holds_the_best_candidates_of_each_step(table: Tables, beam: int, finished: str) -> None:
+    options = SearchOptions(beam=beam, finished=finished, early="never")
+    (found,) = search(table.step, table.start(), 1, options, [5])
+    tree = found.tree
+    for step in range(int(tree.step.max()) + 1):
+        here = np.flatnonzero(tree.step == step)
+        before = np.flatnonzero((tree.step == step - 1) & (tree.fate == 0))
+        parents = [-1] if not step else before.tolist()
+        totals = sorted(
+            (
+                (tree.total[parent] if step else 0.0) + logp
+                for parent in parents
+                for logp in table.lookup()((BOS, *tree.tokens(parent)))
+                if logp > -math.inf
+            ),
+            reverse=True,
+        )
+        assert len(here) <= 2 * beam and list(tree.total[here]) == pytest.approx(totals[: len(here)], abs=1e-5)
+        assert list(tree.rank[here]) == sorted(set(tree.rank[here].tolist()))
+        if finished == "free":
+            assert len(here) == min(2 * beam, len(totals))
+            assert (tree.fate[here] == 0).sum() <= beam
+
+
+def test_pruned_candidates_say_by_how_much_they_missed() -> None:
+    logp = torch.tensor([0.05, 0.0, 0.1, 0.4, 0.25, 0.2]).log()
+    step, state = lookup_step(lambda read: logp.tolist())
+    (found,) = search(step, state, 1, SearchOptions(beam=2), [1])
+    assert [(node.token, node.fate) for node in found.tree] == [(3, "kept"), (4, "kept"), (5, "pruned"), (2, "pruned")]
+    missed = [0, 0, math.log(0.25 / 0.2), math.log(0.25 / 0.1)]
+    assert list(found.tree.missed) == pytest.approx(missed, abs=1e-6)
+
+
+@given(tables, st.integers(1, 6))
+def test_greedy_is_a_beam_of_one(table: Tables, limit: int) -> None:
+    (greedy,) = search(table.step, table.start(), 1, SearchOptions(strategy="greedy"), [limit])
+    (beam,) = search(table.step, table.start(), 1, SearchOptions(beam=1), [limit])
+    assert [dataclasses.replace(one, node=-1) for one in greedy.hypotheses] == [
+        dataclasses.replace(one, node=-1) for one in beam.hypotheses
+    ]
+    lookup, tokens = table.lookup(), greedy.hypotheses[0].tokens
+    assert all(token == int(np.argmax(lookup((BOS, *tokens[:place])))) for place, token in enumerate(tokens))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_beam_that_never_prunes_finds_the_best(seed: int) -> None:
+    vocabulary, limit = ((3, 4), (4, 3), (5, 2), (9, 2))[seed % 4]
+    table = Tables(seed, 1, vocabulary, limit)
+    options = SearchOptions(
+        beam=vocabulary**limit,
+        nbest=10,
+        length_norm=("none", "power", "gnmt")[seed % 3],
+        finished=("stay", "free")[seed % 2],
+        early="never",
+        at_limit=("cut", "force")[seed // 2 % 2],
+    )
+    (found,) = search(table.step, table.start(), 1, options, [limit])
+    best = all_outputs(table.lookup(), vocabulary, limit, options)[:10]
+    assert [hypothesis.tokens for hypothesis in found.hypotheses] == [tokens for *_, tokens in best]
+    assert [hypothesis.score for hypothesis in found.hypotheses] == pytest.approx([score for score, *_ in best], abs=1e-5)
+
+
+any_options = st.one_of(
+    st.builds(dataclasses.replace, beam_options, coverage=st.sampled_from([0.0, 0.3])),
+    st.builds(
+        SearchOptions,
+        strategy=st.sampled_from(["greedy", "sample", "exact"]),
+        samples=st.integers(1, 12),
+        temperature=st.sampled_from([0.5, 1.0, 2.0]),
+        top_k=st.integers(0, 3),
+        top_p=st.sampled_from([0.6, 1.0]),
+        seed=st.integers(0, 5),
+        nbest=st.integers(1, 3),
+        coverage=st.sampled_from([0.0, 0.3]),
+        at_limit=st.sampled_from(["cut", "force"]),
+    ),
+)
+
+
+@given(st.integers(0, 10_000), any_options, st.lists(st.integers(3, 9), min_size=2, max_size=6))
+def test_batch_mates_change_nothing(seed: int, options: SearchOptions, limits: list[int]) -> None:
+    table = Tables(seed, len(limits), 6, 4, banned=0.3)
+    together = search(table.step, table.start(), len(limits), options, limits)
+    for sentence, limit in enumerate(limits):
+        (alone,) = search(table.step, table.start([sentence]), 1, options, [limit])
+        assert alone.hypotheses == together[sentence].hypotheses
+        assert to_json(alone.tree) == to_json(together[sentence].tree)
+
+
+@given(st.integers(0, 10_000), any_options)
+def test_recording_changes_nothing_and_neither_does_asking_again(seed: int, options: SearchOptions) -> None:
+    table = Tables(seed, 2, 6, 4, levels=2)
+    recorded, again, bare = (
+        search(table.step, table.start(), 2, options, [7, 5], record=record) for record in (True, True, False)
+    )
+    for one, two, three in zip(recorded, again, bare):
+        assert one.hypotheses == two.hypotheses and to_json(one.tree) == to_json(two.tree)
+        assert [dataclasses.replace(hypothesis, node=-1) for hypothesis in one.hypotheses] == [
+            dataclasses.replace(hypothesis, node=-1) for hypothesis in three.hypotheses
+        ]
+        assert not len(three.tree)
+
+
+@given(st.integers(0, 10_000), any_options)
+def test_coverage_counts_real_positions_only(seed: int, options: SearchOptions) -> None:
+    """The second sentence has a padded position, whose attention must not enter."""
+    table = Tables(seed, 2, 5, 3)
+    options = dataclasses.replace(options, coverage=0.7, no_repeat=0)
+    for sentence, found in enumerate(search(table.step, table.start(), 2, options, [5, 4])):
+        check_found(found, options, table, sentence)
+
+
+def test_coverage_needs_attention() -> None:
+    step, state = lookup_step(lambda read: [0.0] * 4)
+    with pytest.raises(InputError, match="needs a model with attention"):
+        search(step, state, 1, SearchOptions(coverage=0.1), [3])
+
+
+def test_records_go_through_json() -> None:
+    table = Tables(1, 1, 6, 4)
+    (found,) = search(table.step, table.start(), 1, SearchOptions(), [5])
+    assert all(from_json(to_json(hypothesis)) == hypothesis for hypothesis in found.hypotheses)
+    assert to_json(from_json(to_json(found.tree))) == to_json(found.tree)
+
+
+# ------------------------------------------------------------------------------------------------------------ rules and edges
+
+
+def test_a_finished_hypothesis_can_be_pushed_out_where_it_stays_but_not_where_it_is_banked() -> None:
+    """<eos> at once has 0.3; then two live hypotheses of 0.35 each push it out, and each comes to 0.175 in the end."""
+    halves = {EOS: 0.5, 3: 0.25, 4: 0.25}
+    rows = {(): {EOS: 0.3, 3: 0.7}, (3,): {4: 0.5, 5: 0.5}, (3, 4): halves, (3, 5): halves}
+    step, state = lookup_step(lookup := lambda read: [math.log(rows.get(read[1:], {}).get(token, 1e-9)) for token in range(6)])
+    (stay,) = search(step, state, 1, SearchOptions(beam=2, finished="stay"), [4])
+    (free,) = search(step, state, 1, SearchOptions(beam=2, finished="free", early="never"), [4])
+    assert [hypothesis.tokens for hypothesis in stay.hypotheses] == [(3, 4, EOS), (3, 5, EOS)]
+    assert [hypothesis.tokens for hypothesis in free.hypotheses] == [(EOS,), (3, 4, EOS)]
+    assert stay.hypotheses[0].total == pytest.approx(total_of(lookup, (3, 4, EOS))) == pytest.approx(math.log(0.175))
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample", "exact"])
+def test_a_dead_end_gives_back_what_was_written(strategy: str) -> None:
+    """After two tokens nothing is possible."""
+    step, state = lookup_step(
+        lambda read: [-math.inf] * 3 + ([math.log(0.6), math.log(0.4)] if len(read) < 3 else [-math.inf] * 2)
+    )
+    options = SearchOptions(strategy=strategy, samples=5)
+    (found,) = search(step, state, 1, options, [9])
+    assert found.hypotheses and not any(hypothesis.finished for hypothesis in found.hypotheses)
+    best = found.hypotheses[0]
+    assert best.tokens == (3, 3) or strategy == "sample"
+    assert len(best.tokens) == 2 and found.tree.tokens(best.node) == best.tokens
+
+
+def test_where_nothing_is_possible_the_output_is_empty_and_unfinished() -> None:
+    step, state = lookup_step(lambda read: [-math.inf] * 5)
+    for strategy in ("greedy", "beam", "sample", "exact"):
+        (found,) = search(step, state, 1, SearchOptions(strategy=strategy), [3])
+        assert found.hypotheses[0] == Hypothesis((), (), 0.0, 0.0, False)
+
+
+def test_cancelling_cuts_at_once() -> None:
+    table = Tables(0, 3, 6, 2)
+    asked = itertools.count(1)
+    options = SearchOptions(finished="free", min_length=8)
+    for found in search(table.step, table.start(), 3, options, [20] * 3, cancel=lambda: next(asked) >= 3):
+        assert {len(hypothesis.tokens) for hypothesis in found.hypotheses} == {3}
+
+
+def test_limits_are_checked() -> None:
+    table = Tables(0, 2, 6, 2)
+    with pytest.raises(InputError, match="1 limits for 2 sentences"):
+        search(table.step, table.start(), 2, SearchOptions(), [3])
+    with pytest.raises(InputError, match="minimum length of 4"):
+        search(table.step, table.start(), 2, SearchOptions(min_length=4), [9, 4])
+    with pytest.raises(InputError, match="at least 1"):
+        search(table.step, table.start(), 2, SearchOptions(), [3, 0])
+    assert search(table.step, table.start([]), 0, SearchOptions(), []) == []
+
+
+def test_the_shorter_of_two_limits_holds() -> None:
+    table = Tables(0, 1, 6, 2)
+    (found,) = search(table.step, table.start(), 1, SearchOptions(max_length=3, min_length=2), [20])
+    assert all(len(hypothesis.tokens) == 3 for hypothesis in found.hypotheses)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([-math.inf, 0.0, 1.0, 2.0, 3.0]), min_size=6, max_size=6), min_size=1, max_size=4),
+    st.integers(1, 8),
+)
+def test_top_settles_ties_by_place(rows: list[list[float]], count: int) -> None:
+    values, places = top(torch.tensor(rows), count)
+    for row, best, where in zip(rows, values.tolist(), places.tolist()):
+        expected = sorted(range(6), key=lambda place: (-row[place], place))[:count]
+        assert best == [row[place] for place in expected]
+        assert [place for place in where if row[place] > -math.inf] == [place for place in expected if row[place] > -math.inf]
