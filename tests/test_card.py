@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub import ModelCard
+from PIL import Image
+
+from seqdemo import checkpoints
+from seqdemo.config import ModelConfig
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.text import SPECIALS, Characters, Words
+from training import card, evaluate, headlines, table
+from training import data as public_data
+from training.data.records import Dataset, Example, Split
+
+ROOT = Path(__file__).resolve().parent.parent
+LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz ."])
+TAGGED = Characters([*SPECIALS, "<hi>", "<ta>", *"abcdefghijklmnopqrstuvwxyz ."])
+SMALL = {"embedding": 6, "encoder_hidden": 5, "decoder_hidden": 7, "attention": 4, "features": 6}
+PLAN = evaluate.Plan(beams=(1, 5), sample=10, exact=2, expansions=50)
+
+
+def text_model(letters: Characters = LETTERS) -> Seq2Seq:
+    return Seq2Seq(ModelConfig(len(letters), source_vocabulary=len(letters), **SMALL)).eval()  # type: ignore[arg-type]
+
+
+def translator(folder: Path, data: Path) -> Dataset:
+    checkpoints.save(folder, text_model(), {**NAMED["translate"], "task": "translate"}, LETTERS, LETTERS)
+    return small([Example("das ist ja gut", ("this is good", "it is"), "", None, origin) for origin in ("multi30k", "tatoeba")])
+
+
+def speller(folder: Path, data: Path) -> Dataset:
+    checkpoints.save(folder, text_model(TAGGED), {**NAMED["transliterate"], "task": "transliterate"}, TAGGED, TAGGED)
+    return small([Example("ghar", ("ghaar", "ghar"), language, None, "dakshina") for language in ("hi", "ta")])
+
+
+def captioner(folder: Path, data: Path) -> Dataset:
+    words = Words.train(["a dog runs", "two men"])
+    model = Seq2Seq(ModelConfig(len(words), encoder="image", cnn="efficientnet-lite0", **SMALL)).eval()  # type: ignore[arg-type]
+    checkpoints.save(folder, model, {**NAMED["caption"], "task": "caption"}, None, words)
+    (data / "flickr8k").mkdir(parents=True)
+    Image.new("RGB", (40, 30), "red").save(data / "flickr8k" / "1.jpg")
+    rows = [{"file": "1.jpg", "phrase": "dog", "box": [0, 0, 1, 1]}]
+    (data / "flickr8k" / "boxes_dev.json").write_text(json.dumps(rows))
+    return small([Example("1.jpg", ("a dog runs", "the dog ."), "", data / "flickr8k" / "1.jpg", "flickr8k")] * 2)
+
+
+def writer(folder: Path, data: Path) -> Dataset:
+    text = 'I said "no (no)" and left.\n\n' * 60
+    letters = Characters.train([text], keep_space=True)
+    model = LanguageModel(ModelConfig(len(letters), encoder="none", embedding=4, decoder_hidden=5, features=0)).eval()
+    checkpoints.save(folder, model, {**NAMED["complete"], "task": "complete"}, None, letters)
+    return small([Example("", (text,), "", None, "war-and-peace")], "war-and-peace")
+
+
+NAMED = {
+    "translate": {
+        "name": "t",
+        "source_language": "de",
+        "target_language": "en",
+        "licence": "cc-by-2.0",
+        "about": "One | two.",
+    },
+    "transliterate": {"name": "s", "languages": ["hi", "ta"], "licence": "cc-by-sa-4.0"},
+    "caption": {"name": "c", "licence": "Research use only", "target_language": "en"},
+    "complete": {"name": "w", "licence": "cc0-1.0"},
+}
+MAKERS = {"translate": translator, "transliterate": speller, "caption": captioner, "complete": writer}
+DATA = {"translate": "multi30k+tatoeba", "transliterate": "dakshina:all", "caption": "flickr8k", "complete": "war-and-peace"}
+
+
+def small(examples: list[Example], name: str = "") -> Dataset:
+    split = Split(examples)
+    return Dataset(name, split, split, split, "0" * 64, True, ())
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny measured checkpoint for every task."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    root = tmp_path_factory.mktemp("all")
+    made = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for task, make in MAKERS.items():
+            folder, data = root / "checkpoints" / NAMED[task]["name"], root / f"{task}-data"
+            data.mkdir()
+            loaded = make(folder, data)
+            named = Dataset(DATA[task], loaded.train, loaded.dev, loaded.test, loaded.fingerprint, True, ())
+            patch.setattr(public_data, "load", lambda name, folder=None, named=named: named)
+            evaluate.evaluate(folder, data, dataset=DATA[task], plan=PLAN)
+            made[task] = folder
+    return made
+
+
+def front(folder: Path) -> ModelCard:
+    return ModelCard(card.render(folder))
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_the_hub_reads_the_front_matter_and_finds_the_measured_figures(folders: dict[str, Path], task: str) -> None:
+    metrics = json.loads((folders[task] / "metrics.json").read_text())
+    results = front(folders[task]).data.eval_results
+    assert results
+    known = [one for one in headlines.every(metrics) if one.test != "mean"]
+    assert sorted(result.metric_value for result in results) == sorted(one.value for one in known)
+    assert {result.dataset_split for result in results} == {"test"}
+
+
+def test_licences_and_languages_are_those_the_hub_knows(folders: dict[str, Path]) -> None:
+    data = {task: front(folder).data for task, folder in folders.items()}
+    assert (data["translate"].language, data["translate"].license) == (["de", "en"], "cc-by-2.0")
+    assert data["transliterate"].language == ["hi", "ta"]
+    assert (data["caption"].license, data["caption"].license_name) == ("other", "research-use-only")
+    assert data["complete"].pipeline_tag == "text-generation"
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_a_card_has_its_sections_and_every_table_is_rectangular(folders: dict[str, Path], task: str) -> None:
+    written = card.render(folders[task])
+    assert re.findall(r"^## (.*)$", written, re.MULTILINE) == ["Load it", "Figures", "Data and licences", "Limits"]
+    for block in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()}
+        assert len(widths) == 1, block
+
+
+def test_the_figures_in_the_text_are_those_of_the_file(folders: dict[str, Path]) -> None:
+    metrics = {task: json.loads((folder / "metrics.json").read_text()) for task, folder in folders.items()}
+    assert f"| {metrics['translate']['tests']['tatoeba']['beam']['chrf']:.1f} |" in card.render(folders["translate"])
+    assert "mean of 2 languages" in card.render(folders["transliterate"])
+    assert f"**{metrics['caption']['pointing']['word']:.1f} %**" in card.render(folders["caption"])
+    assert f"{metrics['complete']['text']['nats_per_character']:.3f} nats" in card.render(folders["complete"])
+    unit = metrics["complete"]["units"]["quotation"]
+    assert f"| quotation | {unit['layer']} | {unit['unit']} | AUC | {unit['dev']:.3f} |" in card.render(folders["complete"])
+    assert "python -m training evaluate checkpoints/t" in card.render(folders["translate"])
+
+
+@pytest.mark.parametrize("task", ["translate", "transliterate", "complete"])
+def test_the_lines_that_load_it_run(
+    folders: dict[str, Path], task: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(folders[task].parent))
+    (code,) = re.findall(r"```python\n(.*?)```", card.render(folders[task]), re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) <= 4
+    code = code.replace("namaste", "abc").replace("Das gefällt mir", "das").replace('"The "', '"I "')
+    exec(compile(code, "card", "exec"), {})
+    assert capsys.readouterr().out
+
+
+def test_figures_on_other_data_are_said_to_be_so_and_not_indexed(folders: dict[str, Path], tmp_path: Path) -> None:
+    for name in ("config.json", "metrics.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folders["translate"] / name).read_bytes())
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    metrics["data"] |= {"verified": False, "refusal": "These are other data."}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    assert "**These are other data.**" in card.render(tmp_path)
+    assert not front(tmp_path).data.eval_results
+    assert "other data" in table.models_table([tmp_path])
+
+
+def test_a_card_is_current_until_the_figures_change(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    translator(folder, tmp_path)
+    assert not card.is_current(folder) and "Not measured yet" in card.render(folder)
+    card.write(folder)
+    assert card.is_current(folder) and checkpoints.load(folder).card == card.render(folder)
+    (folder / "metrics.json").write_bytes((folders["translate"] / "metrics.json").read_bytes())
+    assert not card.is_current(folder)
+
+
+def test_the_table_has_a_row_a_checkpoint_and_replaces_only_what_stands_between_its_marks(folders: dict[str, Path]) -> None:
+    readme = "# a\n\n<!-- models: generated -->\nold\n<!-- models: end -->\n\nrest\n"
+    written = table.with_table(readme, list(folders.values()))
+    assert written.startswith("# a\n\n<!-- models: generated -->\n|") and written.endswith("\n<!-- models: end -->\n\nrest\n")
+    assert "old" not in written and table.with_table(written, list(folders.values())) == written
+    rows = [row for row in written.splitlines() if row.startswith("| [")]
+    assert [re.match(r"\| \[(\w)\]\(checkpoints/\1/README.md\)", row) is not None for row in rows] == [True] * 4
+    assert table.with_table(written, []) == "# a\n\n<!-- models: generated -->\n<!-- models: end -->\n\nrest\n"
+
+
+@pytest.mark.parametrize("readme", ["", "<!-- models: begin -->\n", "<!-- models: end -->\n<!-- models: begin -->\n"])
+def test_a_readme_without_the_marks_is_refused(readme: str) -> None:
+    with pytest.raises(InputError, match="no place for the table"):
+        table.with_table(readme, [])
+
+
+def test_the_table_of_a_folder_of_checkpoints_is_written_and_checked(folders: dict[str, Path], tmp_path: Path) -> None:
+    root = folders["translate"].parent
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- models: generated -->\n<!-- models: end -->\n")
+    assert not table.is_current(readme, root)
+    table.write_table(readme, root)
+    assert table.is_current(readme, root)
+
+
+def test_the_shipped_cards_and_the_readme_say_what_the_shipped_figures_say() -> None:
+    shipped = table.checkpoints_in(ROOT / "checkpoints")
+    assert [folder.name for folder in shipped if not card.is_current(folder)] == []
+    assert table.is_current(ROOT / "README.md", ROOT / "checkpoints"), "run python -m training card"

@@ -1,0 +1,92 @@
+"""The few figures that stand for a checkpoint, and the names of what they were measured on. Read from metrics.json alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TITLES = {"multi30k": "Multi30k test_2016_flickr", "tatoeba": "Tatoeba test", "flickr8k": "Flickr8k test"}
+LANGUAGES = {
+    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
+    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
+}  # fmt: skip
+
+
+class Column(NamedTuple):
+    """A figure of a table: its key in metrics.json, its name, its name on the Hub, its unit, whether more is better."""
+
+    key: str
+    name: str
+    hub: str
+    unit: str = ""
+    digits: int = 1
+
+
+COLUMNS = {
+    "translate": (
+        Column("bleu", "BLEU", "bleu"),
+        Column("chrf", "chrF", "chrf"),
+        Column("exact", "equal to a reference", "exact_match", " %"),
+    ),
+    "transliterate": (
+        Column("top1", "right", "accuracy", " %"),
+        Column("top5", "right among five", "top_5_accuracy", " %"),
+        Column("cer", "wrong characters", "cer", " %"),
+    ),
+    "caption": (*(Column(f"bleu{n}", f"BLEU-{n}", f"bleu{n}") for n in (1, 2, 3, 4)), Column("cider", "CIDEr", "cider")),
+    "complete": (Column("nats_per_character", "nats per character", "nats_per_character", "", 3),),
+}
+MAIN = {"translate": ("bleu",), "transliterate": ("top1",), "caption": ("bleu4", "cider"), "complete": ("nats_per_character",)}
+
+
+class Headline(NamedTuple):
+    """One figure of one test set, with the plan's own search."""
+
+    test: str
+    column: Column
+    value: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.value:.{self.column.digits}f}{self.column.unit}"
+
+
+def title(metrics: dict[str, Any], test: str) -> str:
+    """The name of a test set as a person would say it."""
+    if metrics["task"] == "transliterate" and test in LANGUAGES:
+        return f"Dakshina {LANGUAGES[test]} test"
+    return TITLES.get(test, test)
+
+
+def every(metrics: dict[str, Any]) -> list[Headline]:
+    """All figures of all test sets."""
+    columns = COLUMNS[metrics["task"]]
+    if metrics["task"] == "complete":
+        return [Headline(metrics["data"]["name"], column, metrics["text"][column.key]) for column in columns]
+    rows = {test: figures["beam"] for test, figures in metrics["tests"].items()}
+    if "mean" in metrics:
+        rows = {"mean": metrics["mean"], **rows}
+    return [Headline(test, column, row[column.key]) for test, row in rows.items() for column in columns if column.key in row]
+
+
+def main(metrics: dict[str, Any]) -> list[Headline]:
+    """Those that stand in a table of many checkpoints: of many languages the mean and Hindi's."""
+    chosen = [one for one in every(metrics) if one.column.key in MAIN[metrics["task"]]]
+    if "mean" in metrics:
+        chosen = [one for one in chosen if one.test in ("mean", "hi")]
+    return chosen
+
+
+def sentence(metrics: dict[str, Any]) -> str:
+    """The main figures in one line."""
+    if not metrics:
+        return "not measured"
+    parts = [f"{one.column.name} {one.text} ({place(metrics, one.test)})" for one in main(metrics)]
+    return ", ".join(parts) + ("" if metrics["data"]["verified"] else "; on other data than the recorded ones")
+
+
+def place(metrics: dict[str, Any], test: str) -> str:
+    if test == "mean":
+        return f"mean of {len(metrics['tests'])} languages"
+    if metrics["task"] == "complete":
+        return f"last 10 % of {test}"
+    return title(metrics, test)
