@@ -10,18 +10,21 @@ from seqdemo.errors import InputError
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
-CELL_NAMES = (
-    "elman",
-    "lstm",
-    "lstm-b",
-    "lstm-i",
-    "lstm-f",
-    "lstm-o",
-    "gru",
-    "mut1",
-    "mut2",
-    "mut3",
-)
+_LSTM = ("input", "forget", "output", "candidate", "cell", "hidden")
+_GRU = ("reset", "update", "candidate", "hidden")
+CELL_GATES = {
+    "elman": ("hidden",),
+    "lstm": _LSTM,
+    "lstm-b": _LSTM,
+    "lstm-i": ("forget", "output", "candidate", "cell", "hidden"),
+    "lstm-f": ("input", "output", "candidate", "cell", "hidden"),
+    "lstm-o": ("input", "forget", "candidate", "cell", "hidden"),
+    "gru": _GRU,
+    "mut1": _GRU,
+    "mut2": _GRU,
+    "mut3": _GRU,
+}
+CELL_NAMES = tuple(CELL_GATES)
 SCORE_NAMES = ("dot", "scaled-dot", "bilinear", "additive", "keys-queries")
 DECODER_NAMES = ("context-once", "context-each", "attend-before", "attend-after")
 ENCODER_NAMES = ("text", "image", "none")

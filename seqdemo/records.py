@@ -118,27 +118,6 @@ class SearchError:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """What exact search can vouch for."""
-
-    proved: bool  # no output of those the options allow scores higher
-    expansions: int  # prefixes whose continuations were all looked at
-    bound: float  # nothing that was not found can score higher than this
-    empty_logp: float  # log probability of the empty output, <eos> at once; -inf where the model is kept from it
-    sentence: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class SearchError:
-    """Whether a beam missed the best output: known to have, known not to have, or (None) not known."""
-
-    missed: bool | None
-    gap: float  # score of exact search's best minus that of the beam's best
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Trace:
     """Everything a replay shows of one hypothesis. Gates are named 'decoder.0.forget', 'encoder.0.backward.input' and so on,
     each an array of time x unit; 'cell' and 'hidden' stand among them."""
