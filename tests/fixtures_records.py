@@ -111,3 +111,22 @@ def replay(toy: Toy, source: tuple[str, ...], tokens: tuple[int, ...], units: in
 def text_of(toy: Toy, tokens: tuple[int, ...]) -> str:
     pieces = [toy.pieces[token] for token in tokens if token > 3]
     return "".join(pieces).replace("▁", " ").strip()
+
+
+def after(prefix: tuple[str, ...], trace: Trace) -> Trace:
+    """The trace of a language model: what the person wrote, then what the model wrote."""
+    count, draw = len(prefix), np.random.default_rng(len(prefix))
+    gates = {
+        name: np.vstack([draw.normal(size=(count, rows.shape[1])).cumsum(0) * 0.3, rows]) for name, rows in trace.gates.items()
+    }
+    return Trace(
+        (),
+        prefix + trace.target,
+        (4,) * count + trace.tokens,
+        np.concatenate([-draw.exponential(size=count), trace.logps]),
+        np.vstack([np.resize(trace.top_tokens, (count, 5)), trace.top_tokens]),
+        np.vstack([np.resize(trace.top_logps, (count, 5)), trace.top_logps]),
+        (trace.top_pieces[:1] * count) + trace.top_pieces,
+        None,
+        {name: rows for name, rows in gates.items() if name.startswith("decoder")},
+    )

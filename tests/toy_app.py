@@ -42,7 +42,7 @@ class ToyService:
     def run(self, question: Question, progress: Any = None, cancel: Any = None) -> Any:
         self.asked += 1
         text = str(question.given)
-        letters = "translit" in question.checkpoint
+        letters = question.checkpoint.startswith(("translit", "letters"))
         pieces = tuple(text) if letters else tuple("▁" + word for word in text.split())
         if len(pieces) > 120:
             raise InputError("That is more than 120 pieces; shorten the input.")
@@ -55,6 +55,8 @@ class ToyService:
         tree, found = toy.beam(model, question.options)
         attention = "plain" not in question.checkpoint
         trace = toy.replay(model, pieces, found[0].tokens, attention=attention)
+        if question.checkpoint.startswith("letters"):
+            trace = toy.after(pieces, trace)
         known = tuple("x" not in piece for piece in pieces)
         far = "This is unlike the sentences the model was trained on." if "x" in text else ""
         texts = tuple(toy.text_of(model, item.tokens) for item in found)
@@ -101,11 +103,13 @@ def write_cards(root: Path) -> None:
         ("translator-de-en", "translate", "attend-after", "subwords", []),
         ("translator-de-en-plain", "translate", "context-each", "subwords", []),
         ("transliterator", "transliterate", "attend-after", "characters", ["hi", "ur"]),
+        ("letters-english", "complete", "context-once", "characters", []),
         ("transliterator-plain", "transliterate", "context-each", "characters", ["hi", "ur"]),
     ):
         folder = root / name
         folder.mkdir(parents=True, exist_ok=True)
-        model = ModelConfig(target_vocabulary=40, source_vocabulary=40, decoder=decoder).to_json()
+        encoder = "none" if task == "complete" else "text"
+        model = ModelConfig(target_vocabulary=40, source_vocabulary=40, decoder=decoder, encoder=encoder).to_json()
         kinds = {side: {"kind": kind, "file": "none"} for side in ("source", "target")}
         config = {
             "format": 1,

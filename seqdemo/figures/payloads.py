@@ -87,12 +87,21 @@ def tree_payload(tree: SearchTree, piece: Callable[[int], str]) -> dict[str, Any
     return {"size": len(tree), "pieces": [[token, name] for token, name in names.items()], **columns}
 
 
+def memory_only(gates: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Of each part its cell, or, where the cell of the network has none, its hidden state."""
+    chosen = {name for name in gates if name.endswith(".cell")}
+    hidden = {name for name in gates if name.endswith(".hidden") and name.replace(".hidden", ".cell") not in chosen}
+    return {name: gates[name] for name in gates if name in chosen | hidden}
+
+
 def gates_payload(gates: dict[str, np.ndarray]) -> dict[str, Any]:
     """Every gate in one byte a number: sigmoid gates on a scale of 1, cells and hidden states on their own largest."""
     return {name: packed_bytes(values, 1.0 if name.rsplit(".", 1)[-1] in UNIT_GATES else None) for name, values in gates.items()}
 
 
-def trace_payload(trace: Trace, gates: bool = False) -> dict[str, Any]:
+def trace_payload(trace: Trace, asked: Sequence[int], gates: str = "") -> dict[str, Any]:
+    """`asked`: the tokens replayed (of a language model, without the person's own text). `gates`: all, memory or none."""
+    wanted = {"all": trace.gates, "memory": memory_only(trace.gates)}.get(gates)
     tops = [
         [[piece, finite(float(logp))] for piece, logp in zip(pieces, logps)]
         for pieces, logps in zip(trace.top_pieces, trace.top_logps)
@@ -101,10 +110,12 @@ def trace_payload(trace: Trace, gates: bool = False) -> dict[str, Any]:
         "source": list(trace.source),
         "pieces": list(trace.target),
         "tokens": [int(token) for token in trace.tokens],
+        "asked": [int(token) for token in asked],
         "logps": [finite(float(logp)) for logp in trace.logps],
         "top": tops,
         "attention": None if trace.attention is None else packed(trace.attention, "float32"),
-        "gates": gates_payload(trace.gates) if gates else None,
+        "gates": None if wanted is None else gates_payload(wanted),
+        "gates_kind": gates,
     }
 
 
@@ -114,14 +125,15 @@ def column_payload(
     tree: SearchTree,
     trace: Trace,
     piece: Callable[[int], str],
-    gates: bool = False,
+    gates: str = "",
     **facts: Any,
 ) -> dict[str, Any]:
     """All that a column of the page draws. `facts` are small records: far, certificate, price, took."""
+    found = [hypothesis_payload(hypothesis, text, piece) for hypothesis, text in hypotheses]
     return {
         "source": source,
-        "hypotheses": [hypothesis_payload(hypothesis, text, piece) for hypothesis, text in hypotheses],
+        "hypotheses": found,
         "tree": tree_payload(tree, piece),
-        "trace": trace_payload(trace, gates),
+        "trace": trace_payload(trace, found[0]["tokens"], gates),
         **{name: plain(value) for name, value in facts.items()},
     }

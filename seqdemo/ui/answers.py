@@ -13,7 +13,7 @@ from seqdemo.edits import edit_to_json
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import column_payload, source_payload, trace_payload
 from seqdemo.ui import checks
-from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.catalogue import Catalogue, card_of
 from seqdemo.ui.service import Question, Service
 
 log = logging.getLogger(__name__)
@@ -30,10 +30,7 @@ class Answers:
     def __init__(self, service: Service, catalogue: Catalogue, uploads: Path) -> None:
         self.service, self.catalogue, self.uploads = service, catalogue, uploads
 
-    def answer(
-        self, message: Any, mine: list[str], progress: Progress | None = None, cancel: Cancel | None = None
-    ) -> dict[str, Any]:
-        """`mine`: the visitor's own models besides the bundled ones."""
+    def answer(self, message: Any, progress: Progress | None = None, cancel: Cancel | None = None) -> dict[str, Any]:
         try:
             message = checks.object_of(message, "The question")
             task = checks.name_of(message.get("task"), list(checks.TASKS), "The task")
@@ -41,7 +38,8 @@ class Answers:
             replays = checks.object_of(message.get("replays") or {}, "The replays")
         except InputError as error:
             return {"error": str(error)}
-        gates = message.get("gates") is True
+        mine = checks.visitor_models(message.get("mine"))
+        gates = message["gates"] if message.get("gates") in ("all", "memory") else ""
 
         def column(spec: dict[str, Any]) -> dict[str, Any]:
             return self.column(self.question(task, message, spec, mine), gates, progress, cancel)
@@ -49,19 +47,31 @@ class Answers:
         def trace(spec: dict[str, Any]) -> dict[str, Any]:
             tokens = checks.tokens_of(spec.get("tokens"))
             found = self.service.replay(self.question(task, message, spec, mine), tokens)
-            return {**trace_payload(found, gates), "asked": list(tokens)}
+            return trace_payload(found, tokens, gates)
 
         answer = {"columns": _each(columns, column), "traces": _each(replays, trace)}
         if task == "caption" and columns:
             answer.update(_guarded(lambda: {"picture": self.picture(message)}))
         return answer
 
+    def load(self, message: Any, progress: Progress, cancel: Cancel) -> dict[str, Any]:
+        """A repository of the Hub for this visitor: its card, under the name repository@commit."""
+
+        def loaded() -> dict[str, Any]:
+            wanted = checks.object_of(checks.object_of(message, "The question").get("load"), "The model to load")
+            repo, revision = checks.text_of(wanted.get("repo"), 200), checks.text_of(wanted.get("revision") or "", 200)
+            checkpoint = self.service.visitors().visit(repo, revision or None, progress=progress, cancelled=cancel)
+            card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
+            return {"loaded": {**card, "name": f"{repo.strip()}@{checkpoint.revision}", "revision": checkpoint.revision}}
+
+        return _guarded(loaded)
+
     def question(self, task: str, message: dict[str, Any], spec: Any, mine: list[str]) -> Question:
         spec = checks.object_of(spec, "A column")
         name = checks.name_of(spec.get("checkpoint"), self.catalogue.names(task) + mine, "The model")
         repo, _, revision = name.partition("@")
         language = message.get("language")
-        known = self.catalogue.languages(name)
+        known = list(self.service.checkpoint(repo, revision).languages) if revision else self.catalogue.languages(name)
         language = checks.name_of(language, known, "The language") if known and language else None
         given = checks.object_of(message.get("input"), "The input")
         return Question(
@@ -84,7 +94,7 @@ class Answers:
         shown = read_picture(self.photo(message["input"]), 64)
         return {"data": data_uri(shown.shown), "box": list(shown.box)}
 
-    def column(self, question: Question, gates: bool, progress: Progress | None, cancel: Cancel | None) -> dict[str, Any]:
+    def column(self, question: Question, gates: str, progress: Progress | None, cancel: Cancel | None) -> dict[str, Any]:
         start = time.perf_counter()
         found = self.service.run(question, progress, cancel)
         run, piece = found.run, found.checkpoint.target_text.piece

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +13,10 @@ from seqdemo.config import ModelConfig, from_json
 from seqdemo.errors import InputError
 from seqdemo.ui import checks
 from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults, starting_options
+from seqdemo.ui.sizes import sizes
 
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+ON_MODELS_PAGE = ("sizes", "card", "headline")
 LANGUAGE_NAMES = {
     "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
     "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
@@ -30,12 +34,22 @@ WORDS = {
         "lead": "Type a word in Latin letters. Two searches spell it, and you see which letters each of them leaned on.",
         "input": "In Latin letters",
     },
+    "complete": {
+        "title": "One letter at a time: what does the network remember?",
+        "lead": "Type the beginning of a text. Two searches go on from it, and single units show what they keep in mind.",
+        "input": "A text to continue",
+    },
+    "models": {
+        "title": "The models",
+        "lead": "What is loaded, how large it is, what a step of it costs, and where it fails.",
+    },
     "caption": {
         "title": "What does the network see while it writes?",
         "lead": "Choose a photograph. Two searches describe it, and the picture shows where each word looked.",
         "input": "Photograph",
     },
 }
+OPENING = {"complete": {"strategy": "sample", "temperature": 0.8}}  # a beam repeats itself there; the rest opens with beam 5
 PAGES = {"translate": "", "transliterate": "transliterate", "caption": "caption", "complete": "language-model"}
 
 
@@ -76,6 +90,9 @@ class Catalogue:
             raise InputError("Choose one of the example photographs, or your own.")
         return (self.gallery() / "photographs" / Path(name).name).read_bytes()
 
+    def models_setup(self) -> dict[str, Any]:
+        return {"kind": "models", "page": "models", "words": WORDS["models"], "checkpoints": list(self.cards.values())}
+
     def setup(self, task: str) -> dict[str, Any]:
         """Everything a task page's scripts need before any question."""
         cards = self.of_task(task)
@@ -91,13 +108,14 @@ class Catalogue:
             "page": PAGES[task],
             "task": task,
             "words": WORDS[task],
-            "checkpoints": cards,
+            "checkpoints": [{name: value for name, value in card.items() if name not in ON_MODELS_PAGE} for card in cards],
             "strategies": STRATEGY_NAMES,
             "options": FIELDS,
             "defaults": starting_options(),
             "library": library_defaults(),
             "languages": [[tag, LANGUAGE_NAMES.get(tag, tag)] for card in cards[:1] for tag in card["languages"]],
             "examples": examples,
+            "tab": "text" if task == "complete" else "tree",
             "limits": {"characters": checks.MOST_CHARACTERS, "bytes": checks.MOST_PHOTO_BYTES},
             "start": {
                 "text": first.get("text", ""),
@@ -105,21 +123,26 @@ class Catalogue:
                 "example": first.get("photo"),
                 "columns": {
                     "A": {**column, "options": starting_options(strategy="greedy")},
-                    "B": {**column, "options": starting_options(strategy="beam", beam=5)},
+                    "B": {**column, "options": starting_options(**OPENING.get(task, {"strategy": "beam", "beam": 5}))},
                 },
             },
         }
 
 
 def _card(folder: Path) -> dict[str, Any] | None:
+    def read(name: str) -> str:
+        return (folder / name).read_text("utf-8") if (folder / name).is_file() else ""
+
     try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        model = from_json(ModelConfig, config["model"])
-        path = folder / "metrics.json"
-        metrics = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-        kinds = {side: spec["kind"] for side, spec in config.get("tokenizers", {}).items()}
+        return card_of(json.loads(read("config.json")), json.loads(read("metrics.json") or "{}"), read("README.md"))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[str, Any]:
+    """What the pages know of a checkpoint."""
+    model = from_json(ModelConfig, config["model"])
+    kinds = {side: spec["kind"] for side, spec in config.get("tokenizers", {}).items()}
     return {
         "name": config["name"],
         "title": title_of(config, model),
@@ -132,6 +155,10 @@ def _card(folder: Path) -> dict[str, Any] | None:
         "revision": "",
         "without": "",
         "curve": curve_of(metrics),
+        "units": units_of(metrics),
+        "headline": headline_of(metrics),
+        "sizes": sizes(model),
+        "card": FRONT_MATTER.sub("", card, count=1)[:20_000],
     }
 
 
@@ -179,6 +206,27 @@ def curve_of(metrics: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def headline_of(metrics: dict[str, Any]) -> list[list[str]]:
+    """The main figure on each test set, as measured."""
+    found = []
+    for test, tables in metrics.get("tests", {}).items():
+        for column, name in {**SCORES, "nats_per_character": "nats a character"}.items():
+            every = [tables, *[inner for inner in tables.values() if isinstance(inner, dict)]] if isinstance(tables, dict) else []
+            value = next((table[column] for table in every if isinstance(table.get(column), (int, float))), None)
+            if value is not None:
+                found.append([f"{name}, {test}", f"{value:.3g}"])
+    return found[:4]
+
+
+def units_of(metrics: dict[str, Any]) -> dict[str, Any]:
+    """The units that track something, as measured on text kept out of training."""
+    for tables in metrics.get("tests", {}).values():
+        found = tables.get("units") if isinstance(tables, dict) else None
+        if found:
+            return {name: row for name, row in found.items() if isinstance(row, dict) and "unit" in row}
+    return {}
+
+
 def _bucket(row: dict[str, Any]) -> str:
     return f"{row['from']}+" if row["to"] is None else f"{row['from']}–{row['to']}"
 
@@ -199,6 +247,11 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
             "shows": "A long sentence: attention walks along it.",
         },
         {"text": "Ein Hund läuft über die Wiese.", "shows": "Nearly one word for one: a clean diagonal."},
+    ],
+    "complete": [
+        {"text": 'The prince looked at her and said, "', "shows": "An open quotation: find the unit that knows it."},
+        {"text": "It was a winter's evening, and ", "shows": "Greedy soon repeats itself; sampling does not."},
+        {"text": "/* Return the number of pages ", "shows": "An open comment of C."},
     ],
     "transliterate": [
         {"text": "namaste", "language": "hi", "shows": "Several letters make one sound: watch the steps."},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,16 @@ def name_of(value: Any, names: list[str], what: str) -> str:
     if not isinstance(value, str) or value not in names:
         raise InputError(f"{what} {str(value)[:80]!r} is not loaded here; choose one of {', '.join(names) or 'none'}.")
     return value
+
+
+VISITOR_MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}@[0-9a-f]{40}")
+MOST_MODELS = 8
+
+
+def visitor_models(value: Any) -> list[str]:
+    """The models a visitor has loaded, as user/name@commit."""
+    items = _listed(value or [], "The loaded models")
+    return [item for item in items[:MOST_MODELS] if isinstance(item, str) and VISITOR_MODEL.fullmatch(item)]
 
 
 def options_of(value: Any) -> SearchOptions:

@@ -35,6 +35,8 @@ def build(service: Any = None, root: Path | None = None) -> gr.Blocks:
     for task, name, path in pages.TASK_PAGES[1:]:
         with app.route(name, path):
             pages.task_page(answers, task)
+    with app.route("Models", "/models"):
+        pages.models_page(answers)
     app.queue(max_size=QUEUE)
     return app  # type: ignore[no-any-return]
 

@@ -61,7 +61,12 @@ class Bench {
     const specs = Object.fromEntries(sides.map((side) => [side, state.columns[side]]));
     for (const side of sides) if (state.picked[side] && !replays[side]) replays[side] = state.picked[side];
     const runs = Object.fromEntries(Object.entries(replays).map(([side, tokens]) => [side, { ...state.columns[side], tokens }]));
-    return structuredClone({ task: this.setup.task, input: this.input(), language: state.language || null, columns: specs, replays: runs, gates: state.tab === "gates" });
+    const mine = this.setup.checkpoints.filter((item) => item.name.includes("@")).map((item) => item.name);
+    return structuredClone({ task: this.setup.task, mine, input: this.input(), language: state.language || null, columns: specs, replays: runs, gates: this.gatesNeeded() });
+  }
+
+  gatesNeeded() {
+    return { gates: "all", text: "memory" }[this.state.tab] || "";
   }
 
   input() {
@@ -256,7 +261,7 @@ class Bench {
     const column = this.columns[side];
     const best = column && column.hypotheses[0];
     this.state.picked[side] = best && best.tokens.join() === tokens.join() ? null : tokens;
-    if (column && column.trace.tokens.join() !== tokens.join()) this.asker.replay(side, tokens);
+    if (column && column.trace.asked.join() !== tokens.join()) this.asker.replay(side, tokens);
     this.tell("answer");
     this.save();
   }
@@ -264,7 +269,7 @@ class Bench {
   needGates() {
     for (const side of ["A", "B"]) {
       const column = this.columns[side];
-      if (column && !column.trace.parts) this.asker.replay(side, this.chosen(side).tokens);
+      if (column && (!column.trace.parts || (this.gatesNeeded() === "all" && column.trace.gates_kind !== "all"))) this.asker.replay(side, this.chosen(side).tokens);
     }
   }
 

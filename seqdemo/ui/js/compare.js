@@ -118,8 +118,9 @@ class ColumnView {
 
   tokenLines(column, chosen, t) {
     const { trace } = column;
-    const same = trace && trace.tokens.slice(0, t + 1).join() === chosen.tokens.slice(0, t + 1).join();
-    const tops = same && trace.top[t] ? trace.top[t].map(([piece, logp]) => `${probability(logp)}  ${pieceName(piece, column.kind.target)}`) : [];
+    const same = trace && trace.asked.slice(0, t + 1).join() === chosen.tokens.slice(0, t + 1).join();
+    const at = trace ? t + trace.tokens.length - trace.asked.length : t;
+    const tops = same && trace.top[at] ? trace.top[at].map(([piece, logp]) => `${probability(logp)}  ${pieceName(piece, column.kind.target)}`) : [];
     const sum = chosen.logps.slice(0, t + 1).reduce((a, b) => a + b, 0);
     return [`${pieceName(chosen.pieces[t], column.kind.target)}: probability ${probability(chosen.logps[t])}`, `log probability ${signed(chosen.logps[t])}, sum so far ${signed(sum)}`, tops.length ? "likeliest here:" : "", ...tops];
   }

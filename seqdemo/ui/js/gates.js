@@ -79,7 +79,7 @@ class GateMap {
     const label = Math.min(90, Math.max(24, ...pieces.map((name) => textWidth(name, 11))));
     this.left = label + 8;
     this.unitWide = Math.max(1, Math.min(12, (Math.max(room, 260) - this.left - 4) / gate.units));
-    this.stepHigh = Math.max(11, Math.min(16, 220 / Math.max(1, gate.steps)));
+    this.stepHigh = Math.max(3, Math.min(16, 300 / Math.max(1, gate.steps)));
     this.width = this.left + this.unitWide * gate.units + 2;
     this.height = this.stepHigh * gate.steps + 4;
     this.draw(new CanvasPainter(this.canvas, this.width, this.height));
@@ -99,9 +99,9 @@ class GateMap {
     const kind = SIGMOID.has(this.gateName) ? "weights" : "signed";
     for (let step = 0; step < this.gate.steps; step++) {
       const y = 2 + step * this.stepHigh;
-      painter.text(this.left - 6, y + this.stepHigh / 2, this.pieces[step] || "", { size: Math.min(11, this.stepHigh), fill: colours.ink, align: "end" });
+      if (this.stepHigh >= 9) painter.text(this.left - 6, y + this.stepHigh / 2, this.pieces[step] || "", { size: Math.min(11, this.stepHigh), fill: colours.ink, align: "end" });
       for (let place = 0; place < this.gate.units; place++) {
-        painter.rect(this.left + place * this.unitWide, y, this.unitWide + 0.3, this.stepHigh - 0.5, shade(kind, this.share(this.value(step, place))));
+        painter.rect(this.left + place * this.unitWide, y, this.unitWide + 0.3, this.stepHigh - (this.stepHigh > 6 ? 0.5 : -0.2), shade(kind, this.share(this.value(step, place))));
       }
     }
     if (this.cursor) painter.rect(this.left + this.cursor[1] * this.unitWide - 1, 1 + this.cursor[0] * this.stepHigh, this.unitWide + 2, this.stepHigh + 1, null, colours.accent, 2);

@@ -179,9 +179,9 @@ class GatesPanel {
 
   answer() {
     const column = this.bench.columns[this.side];
-    const ready = Boolean(column.trace.parts && column.trace.parts.size);
+    const ready = Boolean(column.trace.parts && column.trace.gates_kind === "all");
     this.waiting.hidden = ready;
-    if (!column.trace.parts) {
+    if (!ready) {
       this.bench.needGates();
       return;
     }
@@ -331,7 +331,7 @@ class AttentionPanel {
     }
     const view = new CurvesView(lines);
     this.curves.append(el("details", { open: true }, el("summary", {}, "Measured quality by input length"),
-      el("p", { class: "s-says" }, "Without attention quality falls as the input grows: one vector cannot hold a long sentence. With attention it stays."), view.node, view.tools));
+      el("p", { class: "s-says" }, "What the two models score on inputs kept out of training, by how long the input is. One vector has a fixed size; attention reads as much as there is."), view.node, view.tools));
   }
 }
 

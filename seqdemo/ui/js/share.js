@@ -15,14 +15,14 @@ function stateToQuery(state, setup) {
     if (now.edits.length) query.set(name("edits"), JSON.stringify(now.edits));
     if (state.picked[side]) query.set(name("pick"), state.picked[side].join("."));
   }
-  if (state.tab !== "tree") query.set("tab", state.tab);
+  if (state.tab !== setup.tab) query.set("tab", state.tab);
   if (state.treeSide !== "B") query.set("tree", state.treeSide);
   return query;
 }
 
 // -> {state, notes}: what the link asks for, over the start; anything unknown is left out.
 function queryToState(query, setup) {
-  const state = structuredClone({ ...setup.start, picked: { A: null, B: null }, tab: "tree", treeSide: "B" });
+  const state = structuredClone({ ...setup.start, picked: { A: null, B: null }, tab: setup.tab, treeSide: "B" });
   const notes = [];
   if (query.has("text")) state.text = query.get("text").slice(0, setup.limits.characters);
   if (query.has("language") && setup.languages.some(([tag]) => tag === query.get("language"))) state.language = query.get("language");
@@ -33,7 +33,7 @@ function queryToState(query, setup) {
     const wanted = get("checkpoint") || spec.checkpoint;
     const known = setup.checkpoints.find((item) => item.name === wanted);
     if (known) spec.checkpoint = wanted;
-    else notes.push(`This link asks for the model “${wanted}”, which is not loaded here; load it on the Models page.`);
+    else notes.push(`This link asks for the model “${wanted}”, which is not loaded here. ${wanted.includes("/") ? "Load it on the Models page, then open the link again." : ""}`);
     if (known && get("revision") && known.revision && get("revision") !== known.revision) {
       notes.push(`This link was made with another revision of ${wanted}; results may differ.`);
     }
@@ -52,7 +52,7 @@ function queryToState(query, setup) {
     }
     if (/^\d+(\.\d+)*$/.test(get("pick") || "")) state.picked[side] = get("pick").split(".").map(Number);
   }
-  if (["tree", "alignment", "gates", "attention"].includes(query.get("tab"))) state.tab = query.get("tab");
+  if (["text", "tree", "alignment", "gates", "attention"].includes(query.get("tab"))) state.tab = query.get("tab");
   if (query.get("tree") === "A") state.treeSide = "A";
   return { state, notes };
 }

@@ -5,7 +5,7 @@ class InputView {
     this.bench = bench;
     const { setup } = bench;
     this.area = el("textarea", {
-      id: "s-input", rows: 1, dir: "auto", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
+      id: "s-input", rows: setup.task === "complete" ? 3 : 1, dir: "auto", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
       on: { input: () => this.typed() },
     });
     this.over = el("p", { class: "s-message", role: "alert", hidden: true });
@@ -177,16 +177,19 @@ function mountWorkbench(root, first, trigger) {
   const columns = { A: new ColumnView(bench, "A"), B: new ColumnView(bench, "B") };
   const input = setup.task === "caption" ? new PhotoView(bench) : new InputView(bench);
   const findings = new FindingView(bench);
+  const writes = setup.task === "complete";
   const tabs = new Tabs(bench, [
+    ...(writes ? [{ key: "text", name: "Inside the text", view: new TextPanel(bench) }] : []),
     { key: "tree", name: "Search tree", view: new TreePanel(bench) },
-    { key: "alignment", name: setup.task === "caption" ? "Where it looks" : "Alignment", view: setup.task === "caption" ? new OverlayPanel(bench) : new AlignmentPanel(bench) },
+    ...(writes ? [] : [
+    { key: "alignment", name: setup.task === "caption" ? "Where it looks" : "Alignment", view: setup.task === "caption" ? new OverlayPanel(bench) : new AlignmentPanel(bench) }]),
     { key: "gates", name: "Gates", view: new GatesPanel(bench) },
-    { key: "attention", name: "Attention on or off", view: new AttentionPanel(bench) },
+    ...(writes ? [] : [{ key: "attention", name: "Attention on or off", view: new AttentionPanel(bench) }]),
   ]);
   const hasTwin = () => bench.hasAttention(bench.state.columns.B.checkpoint);
   const off = tipFor(button("Switch attention off in B", () => bench.attentionOff()), ["Switch attention off in B", "The same model trained without attention, or, where there is none, this one with attention dimmed to nothing."]);
   const actions = el("div", { class: "s-actions s-between" },
-    button("Swap A and B", () => bench.swap()), button("Copy A to B", () => bench.copyToB()), off, button("Reset the page", () => bench.reset()));
+    button("Swap A and B", () => bench.swap()), button("Copy A to B", () => bench.copyToB()), writes ? null : off, button("Reset the page", () => bench.reset()));
   bench.listen({
     controls: (side) => (columns[side].showControls(), (off.disabled = !hasTwin())),
     state: () => (columns.A.showControls(), columns.B.showControls(), (off.disabled = !hasTwin())),
