@@ -15,7 +15,8 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     announced: int | None = None  # Content-Length, where it is not the body's
     end: str = ""  # close: after the body | reset: in the middle of it | silence: no answer at all
-    wait: float = 0.0
+    wait: float = 0.0  # seconds before the answer
+    pause: float = 0.0  # and after its body
 
 
 def js(value: Any, status: int = 200, **headers: str) -> Reply:
@@ -53,6 +54,11 @@ def reset(answer: Callable[[], Reply]) -> Reply:
 def truncated(answer: Callable[[], Reply]) -> Reply:
     reply = answer()
     return replace(reply, body=reply.body[: len(reply.body) // 2], announced=len(reply.body), end="close")
+
+
+def truncated_and_silent(seconds: float) -> Fault:
+    """Half the body, and then nothing for so long."""
+    return lambda answer: replace(truncated(answer), pause=seconds)
 
 
 def shorter(answer: Callable[[], Reply]) -> Reply:

@@ -182,6 +182,9 @@ def handler_of(hub: Hub, origin: str) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             if request.method != "HEAD":
                 self.wfile.write(reply.body[: len(reply.body) // 2] if reply.end == "reset" else reply.body)
+            if reply.pause:
+                self.wfile.flush()
+                hub.closing.wait(reply.pause)
             if reply.end:
                 self.wfile.flush()
                 self.close_connection = True

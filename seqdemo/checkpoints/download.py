@@ -10,8 +10,9 @@ from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
 from seqdemo.checkpoints import cache
+from seqdemo.checkpoints.client import Failure
 from seqdemo.checkpoints.folder import CARD, CONFIG, MANIFEST, MAX_TOTAL, MB, METRICS, WEIGHTS, ceiling, parse_manifest
-from seqdemo.checkpoints.wire import Deadline, attempt, classify, use_careful_client
+from seqdemo.checkpoints.wire import Deadline, attempt, classify, holds, use_careful_client
 from seqdemo.errors import InputError
 
 CALL_SECONDS = 10.0
@@ -24,38 +25,48 @@ class Remote:
 
     def __init__(self, request: dict[str, Any], token: bool | None) -> None:
         self.repo, self.token, self.deadline = request["repo"], token, Deadline(request["deadline"])
-        use_careful_client(self.deadline, CALL_SECONDS)
+        use_careful_client(CALL_SECONDS)
         api = HfApi(token=token)
         info = attempt(
             lambda: api.model_info(self.repo, revision=request["revision"], files_metadata=True, timeout=CALL_SECONDS),
             self.deadline,
         )
         self.sha = str(info.sha)
-        self.sizes = {file.rfilename: file.size for file in info.siblings or () if "/" not in file.rfilename}
+        self.listed = {file.rfilename: file for file in info.siblings or () if "/" not in file.rfilename}
+        self.sizes = {name: file.size for name, file in self.listed.items()}
         for name in (MANIFEST, CONFIG, WEIGHTS):
             if name not in self.sizes:
                 raise InputError(f"{self.repo} is not a seqdemo checkpoint: it has no {name}.")
 
-    def fetch(self, name: str, request: dict[str, Any], meter: type[tqdm] | None = None) -> Path:
+    def fetch(self, name: str, request: dict[str, Any], meter: type[tqdm] | None = None) -> bytes:
+        """The file's bytes, in the cache already or now. The library looks neither at what it has cached nor at what it gets:
+        bytes that are not those of the listing are fetched again once."""
+        for again in (False, True):
+            data = self.bring(name, Path(request["cache"]), again, meter)
+            if holds(self.listed[name], data):
+                return data
+        raise Failure("damaged", name)
+
+    def bring(self, name: str, folder: Path, again: bool, meter: type[tqdm] | None) -> bytes:
         def call() -> str:
-            if request.get("again"):  # where links are not supported the library would leave the old copy in the snapshot
-                (cache.repo_folder(Path(request["cache"]), self.repo) / "snapshots" / self.sha / name).unlink(missing_ok=True)
+            if again:  # where links are not supported the library would leave the old copy in the snapshot
+                (cache.repo_folder(folder, self.repo) / "snapshots" / self.sha / name).unlink(missing_ok=True)
             return hf_hub_download(
                 self.repo,
                 name,
                 revision=self.sha,
-                cache_dir=request["cache"],
+                cache_dir=folder,
                 token=self.token,
-                force_download=request.get("again", False),
+                force_download=again,
                 tqdm_class=meter,
             )
 
-        return Path(attempt(call, self.deadline))
+        return Path(attempt(call, self.deadline)).read_bytes()
 
     def wanted(self, request: dict[str, Any]) -> list[str]:
         """The manifest, what it names, and the card; their sizes are known and capped before any of them is fetched."""
         self.check_size([MANIFEST])
-        named = parse_manifest(self.fetch(MANIFEST, request).read_bytes())
+        named = parse_manifest(self.fetch(MANIFEST, request))
         lacking = sorted(set(named) - set(self.sizes) - {CARD, METRICS})
         if lacking:
             raise InputError(f"{self.repo} lacks {', '.join(lacking[:5])}, which its {MANIFEST} names.")

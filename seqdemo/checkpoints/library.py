@@ -130,7 +130,7 @@ def use_fresh_copy(source: Source, place: Place, watch: Watch, use: Callable[[Pl
     """Of the commit whose copy is damaged, not of a newer one."""
     same = Source(source.repo, place.revision, source.name, source.anonymous)
     try:
-        fresh = fetch(same, watch, again=True)
+        fresh = fetch(same, watch)
     except InputError as error:
         raise InputError(
             f"The cached copy of {source.repo} is damaged ({damage}) and a fresh one did not come: {error}"
@@ -142,11 +142,11 @@ def place_of(source: Source, folder: Path) -> Place:
     return Place(folder, source.cache, source.name or source.repo, folder.name)
 
 
-def fetch(source: Source, watch: Watch, again: bool = False) -> Place:
-    """Download into the cache; `again` replaces the files that are there."""
+def fetch(source: Source, watch: Watch) -> Place:
+    """Download into the cache what is not there, or is there and damaged."""
     if source.anonymous:
         cache.trim(source.cache)
-    commit = ask_child("download", source, watch, again=again, ceiling=MAX_TOTAL)["revision"]
+    commit = ask_child("download", source, watch, ceiling=MAX_TOTAL)["revision"]
     folder = cache.repo_folder(source.cache, source.repo) / "snapshots" / commit
     return place_of(source, folder)
 

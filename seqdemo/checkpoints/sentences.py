@@ -16,6 +16,7 @@ SENTENCES = {
     "slow": "The Hub at {endpoint} does not answer; try again later.",
     "deadline": "{repo} was not there after {detail} seconds, so the attempt was ended; try again when the connection is better.",
     "cut-short": "The connection broke off several times while {repo} was on its way; try again.",
+    "damaged": "{detail} of {repo} arrives damaged every time; try again over another connection.",
     "rate-limited": "The Hub asks for a pause of {detail} seconds before anything more is asked (rate limit); try again then.",
     "gated": "{repo} is gated: its owner must grant access first, on {endpoint}/{repo}.",
     "revoked": "The Hub no longer accepts this machine's token; run `hf auth login` again, or unset HF_TOKEN.",

@@ -5,8 +5,6 @@ Running it again is always safe: what is there already is not sent, and a commit
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.hf_api import ModelInfo, SpaceInfo
 
 from seqdemo.checkpoints.client import Failure
-from seqdemo.checkpoints.wire import TRANSIENT, TRIES, Deadline, attempt, classify, use_careful_client
+from seqdemo.checkpoints.wire import TRIES, Deadline, attempt, classify, holds, use_careful_client, waited
 
 CALL_SECONDS = 20.0
 UNCERTAIN = ("server", "cut-short", "slow", "conflict", "refused", "no-connection", "unknown")
@@ -24,13 +22,11 @@ Info = ModelInfo | SpaceInfo
 
 
 class Local:
-    """A file to send, and the two names the Hub may know its content by."""
+    """A file to send."""
 
     def __init__(self, path_in_repo: str, path: str) -> None:
-        data = Path(path).read_bytes()
-        self.name, self.path, self.size = path_in_repo, path, len(data)
-        self.sha256 = hashlib.sha256(data).hexdigest()
-        self.git = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        self.name, self.path, self.data = path_in_repo, path, Path(path).read_bytes()
+        self.size = len(self.data)
 
 
 class Target:
@@ -39,7 +35,7 @@ class Target:
     def __init__(self, request: dict[str, Any]) -> None:
         self.repo, self.kind = request["repo"], request["kind"]
         self.deadline = Deadline(request["deadline"])
-        use_careful_client(self.deadline, CALL_SECONDS)
+        use_careful_client(CALL_SECONDS)
         self.api = HfApi()
 
     def check_account(self) -> None:
@@ -75,16 +71,10 @@ class Target:
 def changes(locals_: list[Local], info: Info | None, prune: list[str]) -> tuple[list[Local], list[str]]:
     """Files to send, and files there that `prune` (endings, or folders with /) says are ours and that are here no more."""
     remote = {file.rfilename: file for file in (info.siblings or () if info else ())}
-    sent = [file for file in locals_ if not _same(file, remote.get(file.name))]
+    sent = [file for file in locals_ if file.name not in remote or not holds(remote[file.name], file.data)]
     kept = {file.name for file in locals_}
     stale = [name for name in remote if name not in kept and _ours(name, prune)]
     return sent, sorted(stale)
-
-
-def _same(file: Local, remote: Any) -> bool:
-    if remote is None:
-        return False
-    return bool(remote.lfs.sha256 == file.sha256 if remote.lfs else remote.blob_id == file.git)
 
 
 def _ours(name: str, prune: list[str]) -> bool:
@@ -130,24 +120,20 @@ def operations(sent: list[Local], stale: list[str]) -> list[Any]:
     return [*(CommitOperationAdd(file.name, file.path) for file in sent), *removals]
 
 
-def commit(target: Target, info: Info, work: list[Any], message: str, holds: Callable[[Info], bool]) -> None:
+def commit(target: Target, info: Info, work: list[Any], message: str, is_there: Callable[[Info], bool]) -> None:
     """One commit on top of exactly the commit that was compared. When the answer does not say whether it was made, look."""
     for number in range(1, TRIES + 1):
         try:
             target.api.create_commit(target.repo, work, commit_message=message, repo_type=target.kind, parent_commit=info.sha)
             return
         except Exception as error:
-            kind, _ = classify(error)
-            if kind not in UNCERTAIN:
-                raise
-            now = target.info()
-            if now is not None and holds(now):
+            now = target.info() if classify(error)[0] in UNCERTAIN else None
+            if now is not None and is_there(now):
                 return
             if now is not None and now.sha != info.sha:
                 raise Failure("conflict") from None
-            if kind not in TRANSIENT or number == TRIES:
+            if not waited(error, number, target.deadline):
                 raise
-            time.sleep(0.5 * number)
 
 
 def verified(target: Target, difference: Callable[[Info | None], tuple[list[Local], list[str]]]) -> str:

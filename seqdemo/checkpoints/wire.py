@@ -4,11 +4,14 @@ and what went wrong, by kind. Imports huggingface_hub, so only the child imports
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from huggingface_hub import errors, get_session, set_client_factory
 from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
@@ -18,7 +21,7 @@ from seqdemo.errors import InputError
 
 T = TypeVar("T")
 TRIES = 3
-TRANSIENT = ("server", "cut-short", "slow")
+TRANSIENT = ("server", "cut-short", "slow", "rate-limited")
 TAG = re.compile(r'(W/)?"?[A-Za-z0-9_-]{1,128}"?')
 FILE_NAMES = {"ETag": TAG, "X-Linked-Etag": TAG, "X-Repo-Commit": re.compile("[0-9a-f]{40}")}  # the library makes paths of them
 
@@ -41,12 +44,12 @@ class Deadline:
         return self.end - time.monotonic()
 
 
-def use_careful_client(deadline: Deadline, timeout: float) -> None:
+def use_careful_client(timeout: float) -> None:
     """Every request of the library gets a time-out, and every answer is looked at before the library acts on it."""
 
     def look_at(response: httpx.Response) -> None:
-        if response.status_code == 429 and (seconds := retry_after(response)) + 1 > deadline.remaining():
-            raise TooManyRequests(seconds)
+        if response.status_code == 429:  # the library would wait as long as it is told, or not at all, by call
+            raise TooManyRequests(retry_after(response))
         for header, harmless in FILE_NAMES.items():
             if header in response.headers and not harmless.fullmatch(response.headers[header]):
                 raise Hostile(f"{header}: {response.headers[header][:100]!r}")
@@ -57,6 +60,13 @@ def use_careful_client(deadline: Deadline, timeout: float) -> None:
         return httpx.Client(event_hooks=hooks, follow_redirects=True, timeout=timeout)
 
     set_client_factory(factory)
+
+
+def holds(listed: Any, data: bytes) -> bool:
+    """Whether an entry of a repository's listing is of these bytes: sha256 for large files, git's own sum for small ones."""
+    if listed.lfs:
+        return bool(listed.lfs.sha256 == hashlib.sha256(data).hexdigest())
+    return bool(listed.blob_id == hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest())
 
 
 def retry_after(response: httpx.Response) -> int:
@@ -72,13 +82,19 @@ def attempt(call: Callable[[], T], deadline: Deadline) -> T:
         try:
             return call()
         except Exception as error:
-            kind, detail = classify(error)
-            wait = float(detail) + 1 if kind == "rate-limited" else 0.5 * number
-            again = kind in TRANSIENT or (kind == "rate-limited" and wait < deadline.remaining())
-            if not again or number == TRIES or wait > deadline.remaining():
+            if not waited(error, number, deadline):
                 raise
-            time.sleep(wait)
     raise AssertionError
+
+
+def waited(error: Exception, number: int, deadline: Deadline) -> bool:
+    """Whether to try again, after the pause that this failure asks for."""
+    kind, detail = classify(error)
+    pause = float(detail) if kind == "rate-limited" else 0.5 * number
+    if kind not in TRANSIENT or number == TRIES or pause > deadline.remaining():
+        return False
+    time.sleep(pause)
+    return True
 
 
 def classify(error: BaseException) -> tuple[str, str]:
@@ -125,8 +141,6 @@ def _by_status(error: errors.HfHubHTTPError, response: httpx.Response) -> tuple[
     ):
         if isinstance(error, kind):
             return name, ""
-    if status == 429:
-        return "rate-limited", str(retry_after(response))
     named = {401: "not-found", 402: "payment", 403: "forbidden", 404: "not-found", 409: "conflict", 412: "conflict"}
     return named.get(status, "server" if status >= 500 else "rejected"), f"{status}: {said[:300]}"
 
@@ -140,8 +154,18 @@ def _by_transport(error: httpx.TransportError) -> tuple[str, str]:
     if isinstance(error, httpx.ConnectError):
         if re.search("certificate|ssl", text, re.IGNORECASE):
             return "certificate", text[:200]
+        if proxy := proxy_used(str(error.request.url)):
+            return "proxy", proxy
         return ("refused", "") if re.search("refused|reset", text, re.IGNORECASE) else ("no-connection", text[:200])
     return "cut-short", ""
+
+
+def proxy_used(url: str) -> str:
+    """The proxy that the environment prescribes for this address; empty without one."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    found = proxies.get(parts.scheme) or proxies.get("all") or ""
+    return "" if proxy_bypass(parts.hostname or "") else found
 
 
 def _by_errno(error: OSError) -> tuple[str, str]:

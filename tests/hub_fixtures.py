@@ -1,0 +1,49 @@
+"""A loopback Hub and a machine that has never met another one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seqdemo.checkpoints.push import staged
+from tests.hub_server import Hub
+from tests.spoiling import good
+
+FOREIGN = ("HF_", "HUGGING", "SEQDEMO_", "XDG_CACHE")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """HF_ENDPOINT points here, the cache is fresh, nobody is logged in, no checkpoint is bundled, time-outs are short."""
+    for name in list(os.environ):
+        if name.startswith(FOREIGN) or name.lower() in PROXIES:
+            monkeypatch.delenv(name)
+    server = Hub()
+    (tmp_path / "bundled").mkdir()
+    variables = {
+        "HF_ENDPOINT": server.url,
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_ETAG_TIMEOUT": "1",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "1",
+        "SEQDEMO_CHECKPOINTS": str(tmp_path / "bundled"),
+        "SEQDEMO_HUB_DEADLINE": "20",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def good_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return good(tmp_path_factory.mktemp("checkpoint") / "good", "text")
+
+
+@pytest.fixture(scope="session")
+def good_files(good_folder: Path) -> dict[str, bytes]:
+    """What a repository with this checkpoint holds."""
+    return staged(good_folder)
