@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from seqdemo.config import CELL_GATES, ModelConfig, from_json
+from seqdemo.config import CELL_GATES, EOS, ModelConfig, from_json
 from seqdemo.errors import InputError
 
 BLENDS = ("uniform", "last", "nothing")
@@ -125,6 +125,8 @@ def check_agreement(edits: list[Force | Ban]) -> None:
         for position, token in enumerate(edit.tokens, edit.position) if isinstance(edit, Force) else ():
             if forced.setdefault(position, token) != token:
                 raise InputError(f"Two different pieces are forced at position {position}; take one of the edits back.")
+    if EOS in forced.values() and max(forced) > min(position for position, token in forced.items() if token == EOS):
+        raise InputError("An edit forces the output to end before the place of another; take one of them back.")
     for edit in edits:
         if isinstance(edit, Ban) and all(forced.get(edit.position + k) == token for k, token in enumerate(edit.tokens)):
             raise InputError(f"What stands at position {edit.position} is both forced and banned; take one of the edits back.")

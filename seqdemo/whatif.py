@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seqdemo.cells import Ask, keep
+from seqdemo.config import EOS
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.encoders import AskAt
 from seqdemo.state import Memory
@@ -149,6 +150,8 @@ def followed(bans: list[Ban], tokens_K: Tensor, state: Constrained) -> Tensor:
 
 
 def force_rows(logp_KV: Tensor, edit: Force, position_K: Tensor) -> None:
+    """Only the forced token, at its position; before it, the output may not end."""
+    logp_KV[position_K < edit.position, EOS] = -torch.inf
     for position, token in enumerate(edit.tokens, edit.position):
         rows_K = position_K == position
         forced_K = logp_KV[rows_K, token]

@@ -204,6 +204,7 @@ def test_edits_come_back_from_json(edit: object) -> None:
         ((Force(0, ()),), "piece numbers"),
         ((Force(0, (4,)), Force(0, (5,))), "Two different"),
         ((Force(0, (4, 5)), Ban(1, (5,))), "both forced and banned"),
+        ((Force(1, (EOS,)), Force(2, (5,))), "before the place"),
         ((AttentionRow(0, (1.0, 0.0)),), "5 weights"),
         ((AttentionRow(0, (0.0,) * 5),), "above 0"),
         ((AttentionRow(0, (float("nan"),) * 5),), "above 0"),
