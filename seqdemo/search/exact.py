@@ -25,7 +25,7 @@ from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.records import FINISHED, KEPT, Certificate, Hypothesis, SearchTree
 from seqdemo.search.ranking import Scoring, top
-from seqdemo.search.recording import Found, empty_tree
+from seqdemo.search.recording import TREE_KINDS, Found, empty_tree
 from seqdemo.search.walk import Cancel, StepFunction, allowed
 from seqdemo.state import select
 
@@ -63,7 +63,10 @@ class Chunk(NamedTuple):
 
 
 class Opening:
-    """What is open below an expanded chunk: first the whole table of continuations, then a list, best first."""
+    """What is open below an expanded chunk: first the whole table of continuations, then a list, best first.
+
+    `best` is the highest total that is still open, -inf when nothing is.
+    """
 
     def __init__(self, chunk: Chunk, state: Any, logp_KV: Tensor) -> None:
         self.state, self.history_KT = state, chunk.history_KT
@@ -71,26 +74,33 @@ class Opening:
         self.table_KV: Tensor | None = logp_KV
         none = torch.empty(0, dtype=torch.long)
         self.rows = Rows(none, none, logp_KV.new_empty(0), self.total_K.new_empty(0))
+        self.best = self._best()
+
+    def _best(self) -> float:
+        if self.table_KV is not None:
+            return float((self.total_K + self.table_KV.amax(1)).amax())
+        return float(self.rows.total_N[0]) if len(self) else -math.inf
 
     def __len__(self) -> int:
         return len(self.rows.total_N)
-
-    def spent(self) -> bool:
-        return self.table_KV is None and not len(self)
 
     def list_above(self, floor: float) -> None:
         """From the table to the list of what is above the floor; from a list, to what is left of it."""
         if self.table_KV is None:
             self.rows = Rows(*(part[: int((self.rows.total_N > floor).sum())] for part in self.rows))
-            return
+        else:
+            self.rows = self._listed(self.table_KV, floor)
+            self.table_KV = None
+        self.best = self._best()
+
+    def _listed(self, table_KV: Tensor, floor: float) -> Rows:
         least_K = floor - self.total_K
-        least_K = (least_K - ROUNDING * (1 + least_K.abs())).to(self.table_KV.dtype)
-        row_N, token_N = (self.table_KV > least_K[:, None]).nonzero(as_tuple=True)
-        logp_N = self.table_KV[row_N, token_N]
+        least_K = (least_K - ROUNDING * (1 + least_K.abs())).to(table_KV.dtype)
+        row_N, token_N = (table_KV > least_K[:, None]).nonzero(as_tuple=True)
+        logp_N = table_KV[row_N, token_N]
         total_N, order_N = (self.total_K[row_N] + logp_N).sort(descending=True, stable=True)
         order_N = order_N[: int((total_N > floor).sum())]
-        self.rows = Rows(row_N[order_N], token_N[order_N], logp_N[order_N], total_N[: len(order_N)])
-        self.table_KV = None
+        return Rows(row_N[order_N], token_N[order_N], logp_N[order_N], total_N[: len(order_N)])
 
     def take(self, count: int, floor: float) -> Rows:
         """The best open rows, at most `count` and all above the floor; they are open no more."""
@@ -98,18 +108,16 @@ class Opening:
             taken = Rows(*(part[:count] for part in self.rows))
             self.rows = Rows(*(part[count:] for part in self.rows))
         else:
-            total_1N, place_1N = top((self.total_K[:, None] + self.table_KV).view(1, -1), count)
-            row_N = place_1N[0].div(self.table_KV.shape[1], rounding_mode="floor")
-            token_N = place_1N[0] % self.table_KV.shape[1]
-            taken = Rows(row_N, token_N, self.table_KV[row_N, token_N], total_1N[0])
-            self.table_KV[row_N, token_N] = -math.inf
+            taken = self._taken(self.table_KV, count)
+        self.best = self._best()
         return Rows(*(part[: int((taken.total_N > floor).sum())] for part in taken))
 
-    def best(self) -> float:
-        """The highest total that is still open."""
-        if self.table_KV is not None:
-            return float((self.total_K + self.table_KV.amax(1)).amax())
-        return float(self.rows.total_N[0]) if len(self) else -math.inf
+    def _taken(self, table_KV: Tensor, count: int) -> Rows:
+        total_1N, place_1N = top((self.total_K[:, None] + table_KV).view(1, -1), count)
+        row_N, token_N = place_1N[0].div(table_KV.shape[1], rounding_mode="floor"), place_1N[0] % table_KV.shape[1]
+        logp_N = table_KV[row_N, token_N]
+        table_KV[row_N, token_N] = -math.inf
+        return Rows(row_N, token_N, logp_N, total_1N[0])
 
 
 class Nodes:
@@ -117,27 +125,29 @@ class Nodes:
 
     def __init__(self) -> None:
         self.count = 0
-        self.parts: list[tuple[np.ndarray, ...]] = []
+        self.parts: list[tuple[int, Tensor, Tensor, Tensor, Tensor, Tensor]] = []
 
-    def add(self, step: int, parent_N: Tensor, token_N: Tensor, logp_N: Tensor, total_N: Tensor, fate_N: Any) -> Tensor:
-        size = len(token_N)
-        rank_N = np.minimum(np.arange(size), np.iinfo(np.int16).max)
-        values = (parent_N.numpy(), token_N.numpy(), logp_N.numpy(), total_N.numpy(), rank_N)
-        self.parts.append((np.full(size, step), *values, np.broadcast_to(fate_N, size), np.zeros(size)))
-        self.count += size
-        return torch.arange(self.count - size, self.count)
+    def add(self, step: int, parent_N: Tensor, token_N: Tensor, logp_N: Tensor, total_N: Tensor, fate_N: Tensor) -> Tensor:
+        """Siblings and cousins of one length, best first."""
+        self.parts.append((step, parent_N, token_N, logp_N, total_N, fate_N))
+        self.count += len(token_N)
+        return torch.arange(self.count - len(token_N), self.count)
 
     def grown(self) -> tuple[SearchTree, np.ndarray]:
         """The tree in the order of its steps, and where each node went."""
         if not self.parts:
             return empty_tree(), np.zeros(0, np.int64)
-        step, parent, *others = (np.concatenate(column) for column in zip(*self.parts))
+        steps, *columns = zip(*self.parts)
+        sizes = [len(part) for part in columns[0]]
+        parent, token, logp, total, fate = (torch.cat(column).numpy() for column in columns)
+        step = np.repeat(steps, sizes)
+        rank = np.minimum(np.concatenate([np.arange(size) for size in sizes]), np.iinfo(np.int16).max)
         order = np.argsort(step, kind="stable")
         place = np.empty(self.count, np.int64)
         place[order] = np.arange(self.count)
         parent = np.where(parent < 0, -1, place[parent])
-        kinds = ("i4", "i4", "i4", "f4", "f8", "i2", "i1", "f4")
-        return SearchTree(*(column[order].astype(kind) for column, kind in zip((step, parent, *others), kinds))), place
+        values = (step, parent, token, logp, total, rank, fate, np.zeros(self.count))
+        return SearchTree(*(column[order].astype(kind) for column, kind in zip(values, TREE_KINDS))), place
 
 
 class ExactSearch:
@@ -154,8 +164,9 @@ class ExactSearch:
     def __init__(
         self, step: StepFunction, state: Any, options: SearchOptions, scoring: Scoring, limit: int, *, bos: int, eos: int
     ) -> None:
-        self.step, self.options, self.scoring, self.limit, self.eos = step, options, scoring, limit, eos
-        self.best: list[tuple[float, int, float, bool]] = []  # (-score, node, total, finished), best first
+        self.step, self.options, self.scoring, self.limit = step, options, scoring, limit
+        self.eos, self.eos_1 = eos, torch.tensor([eos])
+        self.best: list[tuple[float, int, bool]] = []  # (-score, node, finished), best first
         self.stack: list[Opening] = []
         self.nodes = Nodes()
         self.descending, self.too_wide = True, False
@@ -192,22 +203,23 @@ class ExactSearch:
         if written == self.limit:
             self.enlist(chunk, logp_KV, torch.arange(logp_KV.shape[1]), coverage_K)
             return
-        self.enlist(chunk, logp_KV, torch.tensor([self.eos]), coverage_K)
-        self.stack.append(Opening(chunk, state, logp_KV.index_fill(1, torch.tensor([self.eos]), -math.inf)))
+        self.enlist(chunk, logp_KV[:, self.eos, None], self.eos_1, coverage_K)
+        self.stack.append(Opening(chunk, state, logp_KV.index_fill(1, self.eos_1, -math.inf)))
 
-    def enlist(self, chunk: Chunk, logp_KV: Tensor, token_C: Tensor, coverage_K: Tensor | None) -> None:
+    def enlist(self, chunk: Chunk, logp_KC: Tensor, token_C: Tensor, coverage_K: Tensor | None) -> None:
         """Put the prefixes continued by these tokens on the list of the best, where they belong there."""
-        logp_KC = logp_KV[:, token_C]
         total_KC = chunk.total_K[:, None] + logp_KC
         score_KC = self.scoring.score(total_KC, chunk.written + 1, 0.0 if coverage_K is None else coverage_K[:, None])
-        score_1N, place_1N = top(score_KC.view(1, -1), self.options.nbest)
+        if float(score_KC.amax()) <= self.bound():
+            return
+        score_1N, place_1N = top(score_KC.reshape(1, -1), self.options.nbest)
         place_N = place_1N[0][score_1N[0] > self.bound()]
         row_N, token_N = place_N.div(len(token_C), rounding_mode="floor"), token_C[place_N % len(token_C)]
         logp_N, total_N = logp_KC.flatten()[place_N], total_KC.flatten()[place_N]
-        fate_N = np.where((token_N == self.eos).numpy(), FINISHED, KEPT)
+        fate_N = torch.where(token_N == self.eos, FINISHED, KEPT)
         node_N = self.nodes.add(chunk.written, chunk.node_K[row_N], token_N, logp_N, total_N, fate_N)
-        for score, node, total, fate in zip(score_1N[0].tolist(), node_N.tolist(), total_N.tolist(), fate_N):
-            bisect.insort(self.best, (-score, node, total, bool(fate == FINISHED)))
+        for score, node, fate in zip(score_1N[0].tolist(), node_N.tolist(), fate_N.tolist()):
+            bisect.insort(self.best, (-score, node, fate == FINISHED))
         del self.best[self.options.nbest :]
 
     def next_chunk(self) -> Chunk | None:
@@ -215,20 +227,22 @@ class ExactSearch:
         while self.stack:
             opening = self.stack[-1]
             floor = self.floor(opening.written)
+            if opening.best <= floor:
+                self.stack.pop()
+                self.descending = False
+                continue
             if not self.descending and opening.table_KV is not None:
                 opening.list_above(floor)
                 self.too_wide = self.open_rows() > self.options.frontier
             size = FIRST_DESCENT if self.descending else CHUNK
-            rows = opening.take(min(size, self.options.expansions - self.expansions), floor)
-            if opening.spent() or not len(rows.row_N):
-                self.stack.pop()
-            if len(rows.row_N):
-                return self.seat(opening, rows)
-            self.descending = False
+            return self.seat(opening, opening.take(min(size, self.options.expansions - self.expansions), floor))
         return None
 
     def seat(self, opening: Opening, rows: Rows) -> Chunk:
-        node_N = self.nodes.add(opening.written - 1, opening.node_K[rows.row_N], rows.token_N, rows.logp_N, rows.total_N, KEPT)
+        if opening.best == -math.inf:
+            self.stack.pop()  # its state is no longer needed
+        kept_N = torch.full_like(rows.token_N, KEPT)
+        node_N = self.nodes.add(opening.written - 1, opening.node_K[rows.row_N], rows.token_N, rows.logp_N, rows.total_N, kept_N)
         state, history_KT = select((opening.state, opening.history_KT), rows.row_N)
         if history_KT is not None:
             history_KT = torch.cat([history_KT, rows.token_N[:, None]], 1)
@@ -252,8 +266,8 @@ class ExactSearch:
 
     def open_score(self) -> float:
         """No output that is still open scores higher."""
-        best = ((torch.tensor(opening.best(), dtype=torch.float64), opening.written + 1) for opening in self.stack)
-        return max((float(self.scoring.reach(total, shortest, self.limit)) for total, shortest in best), default=-math.inf)
+        reaches = (self.scoring.reach(opening.best, opening.written + 1, self.limit) for opening in self.stack)
+        return float(max(reaches, default=-math.inf))
 
     def reason_to_stop(self, cancel: Cancel | None) -> str:
         if self.expansions >= self.options.expansions:
@@ -264,7 +278,7 @@ class ExactSearch:
 
     def found(self, reason: str, began: float, record: bool) -> Found:
         tree, place = self.nodes.grown()
-        hypotheses = tuple(self.hypothesis(tree, int(place[node]), -score, done) for score, node, _, done in self.best)
+        hypotheses = tuple(self.hypothesis(tree, int(place[node]), -score, done) for score, node, done in self.best)
         open_score = self.open_score()
         places = sum(hypothesis.score >= open_score for hypothesis in hypotheses)
         certificate = Certificate(

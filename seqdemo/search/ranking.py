@@ -66,10 +66,11 @@ class Scoring:
     def score(self, total: Any, length: Any, coverage: Any = 0.0) -> Any:
         return total / self.penalty(length) + coverage
 
-    def reach(self, total: Tensor, shortest: Any, longest: Any) -> Tensor:
+    def reach(self, total: Any, shortest: Any, longest: Any) -> Any:
         """No hypothesis that continues one of this total and ends between the two lengths can score higher: log
         probabilities only lower the total, coverage is at most 0, and the penalty is monotone in the length."""
-        return torch.maximum(total / self.penalty(shortest), total / self.penalty(longest))
+        ends = total / self.penalty(shortest), total / self.penalty(longest)
+        return torch.maximum(*ends) if isinstance(total, Tensor) else max(ends)
 
     def coverage(self, state: Any) -> Tensor | None:
         """weight * sum_j log min(1, attended_j) of every row; None where it plays no part."""

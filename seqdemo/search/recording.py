@@ -12,6 +12,7 @@ from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, Sea
 from seqdemo.search.slots import Rule
 from seqdemo.search.walk import Turn, Walked
 
+TREE_KINDS = ("i4", "i4", "i4", "f4", "f8", "i2", "i1", "f4")  # of SearchTree's columns
 End = tuple[int, int]  # the step and the column at which a hypothesis ends
 
 
@@ -37,7 +38,7 @@ class Field(NamedTuple):
 
 def empty_tree() -> SearchTree:
     none = np.zeros(0)
-    return SearchTree(*(none.astype(kind) for kind in ("i4", "i4", "i4", "f4", "f8", "i2", "i1", "f4")))
+    return SearchTree(*(none.astype(kind) for kind in TREE_KINDS))
 
 
 def assemble(walked: Walked, rule: Rule, eos: int, nbest: int, record: bool) -> list[Found]:
@@ -128,8 +129,7 @@ def grow_trees(lengths: np.ndarray, field: Field, rule: Rule, eos: int) -> tuple
         fate_BTC,
         shortfalls(field, fate_BTC, rule.within, eos),
     )
-    kinds = ("i4", "i4", "i4", "f4", "f8", "i2", "i1", "f4")
-    rows = [np.split(column[real_BTC].astype(kind), first_B[1:]) for column, kind in zip(columns, kinds)]
+    rows = [np.split(column[real_BTC].astype(kind), first_B[1:]) for column, kind in zip(columns, TREE_KINDS)]
     return [SearchTree(*parts) for parts in zip(*rows)], node_BTC
 
 

@@ -83,6 +83,7 @@ class Walk:
         self.limits_B = torch.tensor(limits)
         self.sentences = np.arange(len(limits))
         self.open_B = torch.ones(len(limits), dtype=torch.bool)
+        self.going = len(limits)  # how many are open
         self.tokens_K = torch.full((rule.slots.total_BW.numel(),), bos)
         self.history_KT = self.tokens_K.new_empty((len(self.tokens_K), 0)) if options.no_repeat else None
         self.turns: list[Turn] = []
@@ -92,7 +93,7 @@ class Walk:
     def run(self) -> Walked:
         while True:
             self.advance()
-            if not self.open_B.any():
+            if not self.going:
                 return self.walked()
             self.move()
 
@@ -113,6 +114,7 @@ class Walk:
         """Note what these sentences have to offer; whatever their rows still do changes nothing."""
         self.open_B = self.open_B & ~finishing_B
         rows = finishing_B.numpy()
+        self.going -= int(rows.sum())
         self.lengths[self.sentences[rows]] = len(self.turns)
         self.endings.append((self.sentences[rows], tuple(leaf.numpy()[rows] for leaf in self.rule.endings())))
 
@@ -123,7 +125,7 @@ class Walk:
         rows_BW = found.slot_BC.gather(1, column_BW) + torch.arange(sentences)[:, None] * before
         tokens_BW = found.token_BC.gather(1, column_BW)
         kept_B = None
-        if self.open_B.sum() <= (1 - DROP_AT) * sentences:
+        if self.going <= (1 - DROP_AT) * sentences:
             kept_B = self.open_B.nonzero().squeeze(1)
             rows_BW, tokens_BW = rows_BW[kept_B], tokens_BW[kept_B]
             self.drop(kept_B)
