@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seqdemo.errors import InputError
+from seqdemo.products import tanh
 
 
 class Score(nn.Module):
@@ -74,7 +75,7 @@ class Additive(Score):
         return self.W(states_BSH)  # type: ignore[no-any-return]
 
     def forward(self, query_BKH: Tensor, keys_BSA: Tensor) -> Tensor:
-        return self.v(torch.tanh(self.U(query_BKH)[:, :, None] + keys_BSA[:, None])).squeeze(3)  # type: ignore[no-any-return]
+        return self.v(tanh(self.U(query_BKH)[:, :, None] + keys_BSA[:, None])).squeeze(3)  # type: ignore[no-any-return]
 
 
 class KeysQueries(Score):
@@ -86,10 +87,10 @@ class KeysQueries(Score):
         self.W_q = nn.Linear(query, size)
 
     def keys(self, states_BSH: Tensor) -> Tensor:
-        return torch.tanh(self.W_k(states_BSH))
+        return tanh(self.W_k(states_BSH))
 
     def forward(self, query_BKH: Tensor, keys_BSA: Tensor) -> Tensor:
-        return torch.tanh(self.W_q(query_BKH)) @ keys_BSA.transpose(1, 2)
+        return tanh(self.W_q(query_BKH)) @ keys_BSA.transpose(1, 2)
 
 
 SCORES: dict[str, type[Score]] = {
@@ -101,17 +102,22 @@ SCORES: dict[str, type[Score]] = {
 }
 
 
-def check_mask(mask_BS: Tensor) -> Tensor:
+def padding(mask_BS: Tensor) -> Tensor | None:
+    """Where not to look, B x 1 x S; None when every position is real. A source that is all padding is an error."""
+    if bool(mask_BS.all()):
+        return None
     if not bool(mask_BS.any(1).all()):
         raise InputError("There is nothing to attend to: a source without a single real position.")
-    return mask_BS
+    return ~mask_BS[:, None]
 
 
 def attend(
-    scores_BKS: Tensor, mask_BS: Tensor, states_BSH: Tensor, edit: Callable[[Tensor], Tensor] | None = None
+    scores_BKS: Tensor, padding_B1S: Tensor | None, states_BSH: Tensor, edit: Callable[[Tensor], Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
     """alpha_j = softmax_j(e_j);  c = sum_j alpha_j h_j.  Padding gets exactly 0."""
-    weights_BKS = F.softmax(scores_BKS.masked_fill(~mask_BS[:, None], -math.inf), dim=2)
+    if padding_B1S is not None:
+        scores_BKS = scores_BKS.masked_fill(padding_B1S, -math.inf)
+    weights_BKS = F.softmax(scores_BKS, dim=2)
     if edit:
         weights_BKS = edit(weights_BKS)
     return weights_BKS, torch.bmm(weights_BKS.to(states_BSH.dtype), states_BSH)

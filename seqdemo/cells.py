@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from seqdemo.products import tanh
+
 Gates = dict[str, Tensor]
 Ask = Callable[[str, Tensor], Tensor]
 
@@ -74,7 +76,7 @@ class Elman(Cell):
     gate_names = ("hidden",)
 
     def step(self, zx_KG: Tensor, state: State, gate: Ask = keep) -> tuple[State, Gates]:
-        h = gate("hidden", torch.tanh(torch.addmm(zx_KG, state.h, self.U)))
+        h = gate("hidden", tanh(torch.addmm(zx_KG, state.h, self.U)))
         return Hidden(h), {"hidden": h}
 
 
@@ -95,9 +97,9 @@ class LSTM(Cell):
         opened, new = z.split((3 * self.hidden, self.hidden), 1)
         i, f, o = torch.sigmoid(opened).chunk(3, 1)
         i, f, o = gate("input", i), gate("forget", f), gate("output", o)
-        g = gate("candidate", torch.tanh(new))
+        g = gate("candidate", tanh(new))
         c = gate("cell", torch.addcmul(i * g, f, state.c))
-        h = gate("hidden", o * torch.tanh(c))
+        h = gate("hidden", o * tanh(c))
         return HiddenCell(h, c), {"input": i, "forget": f, "output": o, "candidate": g, "cell": c, "hidden": h}
 
 
@@ -119,10 +121,10 @@ class AblatedLSTM(LSTM):
         z = torch.addmm(zx_KG, state.h, self.U)
         opened, new = z.split((2 * self.hidden, self.hidden), 1)
         gates = {name: gate(name, value) for name, value in zip(self.gates, torch.sigmoid(opened).chunk(2, 1))}
-        g = gate("candidate", torch.tanh(new))
+        g = gate("candidate", tanh(new))
         kept = gates["forget"] * state.c if "forget" in gates else state.c
         c = gate("cell", kept + (gates["input"] * g if "input" in gates else g))
-        h = gate("hidden", gates["output"] * torch.tanh(c) if "output" in gates else torch.tanh(c))
+        h = gate("hidden", gates["output"] * tanh(c) if "output" in gates else tanh(c))
         return HiddenCell(h, c), {**gates, "candidate": g, "cell": c, "hidden": h}
 
 
@@ -165,7 +167,7 @@ class GRU(Cell):
         (x_gates, x_new), (h_gates, h_new) = zx_KG.split(sizes, 1), (state.h @ self.U).split(sizes, 1)
         r, z = torch.sigmoid(x_gates + h_gates).chunk(2, 1)
         r, z = gate("reset", r), gate("update", z)
-        n = gate("candidate", torch.tanh(x_new + r * (h_new + self.d)))
+        n = gate("candidate", tanh(x_new + r * (h_new + self.d)))
         h = gate("hidden", torch.lerp(n, state.h, z))
         return Hidden(h), {"reset": r, "update": z, "candidate": n, "hidden": h}
 
@@ -176,6 +178,7 @@ class MUT(Cell):
 
     blocks = 3
     gate_names = ("update", "reset", "candidate", "hidden")
+    packable = False  # a step multiplies by blocks of U, not by the whole
     bare: tuple[int, int] | None = None  # rows of W (in units of H) that stand for the bare input
 
     def weight(self) -> Tensor:
@@ -207,7 +210,7 @@ class MUT1(MUT):
         (x_z, x_r, x), (U_r, U_h) = zx_KG.chunk(3, 1), self.U.chunk(2, 1)
         z = gate("update", torch.sigmoid(x_z))
         r = gate("reset", torch.sigmoid(x_r + state.h @ U_r))
-        n = gate("candidate", torch.tanh((r * state.h) @ U_h + torch.tanh(x) + self.b[2 * self.hidden :]))
+        n = gate("candidate", tanh((r * state.h) @ U_h + tanh(x) + self.b[2 * self.hidden :]))
         return self.mix(z, r, n, state.h, gate)
 
 
@@ -222,7 +225,7 @@ class MUT2(MUT):
         (x_z, x_r, x_h), (U_z, U_r, U_h) = zx_KG.chunk(3, 1), self.U.chunk(3, 1)
         z = gate("update", torch.sigmoid(x_z + state.h @ U_z))
         r = gate("reset", torch.sigmoid(x_r + state.h @ U_r))
-        n = gate("candidate", torch.tanh((r * state.h) @ U_h + x_h))
+        n = gate("candidate", tanh((r * state.h) @ U_h + x_h))
         return self.mix(z, r, n, state.h, gate)
 
 
@@ -234,9 +237,9 @@ class MUT3(MUT):
 
     def step(self, zx_KG: Tensor, state: State, gate: Ask = keep) -> tuple[State, Gates]:
         (x_z, x_r, x_h), (U_z, U_r, U_h) = zx_KG.chunk(3, 1), self.U.chunk(3, 1)
-        z = gate("update", torch.sigmoid(x_z + torch.tanh(state.h) @ U_z))
+        z = gate("update", torch.sigmoid(x_z + tanh(state.h) @ U_z))
         r = gate("reset", torch.sigmoid(x_r + state.h @ U_r))
-        n = gate("candidate", torch.tanh((r * state.h) @ U_h + x_h))
+        n = gate("candidate", tanh((r * state.h) @ U_h + x_h))
         return self.mix(z, r, n, state.h, gate)
 
 

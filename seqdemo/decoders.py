@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from seqdemo.attention import SCORES, attend, check_mask
+from seqdemo.attention import SCORES, attend, padding
 from seqdemo.cells import Ask, Gates, Stack, State
 from seqdemo.config import ModelConfig
+from seqdemo.products import tanh
 from seqdemo.state import Memory
 
 
@@ -58,12 +59,11 @@ class Decoder(nn.Module):
 
     def prepare(self, memory: Memory) -> Memory:
         """All that can be computed once a sentence."""
-        check_mask(memory.mask_BS)
-        return memory
+        return memory._replace(padding_B1S=padding(memory.mask_BS))
 
     def start(self, memory: Memory) -> DecoderState:
         """s_0 = tanh(V summary), one row a sentence."""
-        h_LKH = torch.tanh(self.bridge(memory.summary_BH)).chunk(self.layers, 1)
+        h_LKH = tanh(self.bridge(memory.summary_BH)).chunk(self.layers, 1)
         position_K = torch.zeros(len(memory.mask_BS), dtype=torch.long, device=memory.mask_BS.device)
         return DecoderState(self.stack.initial(list(h_LKH)), position_K, memory)
 
@@ -72,7 +72,7 @@ class Decoder(nn.Module):
 
     def features(self, s_KH: Tensor, c_KH: Tensor | None) -> Tensor:
         seen = torch.cat([s_KH, c_KH], 1) if self.read_context and c_KH is not None else s_KH
-        return torch.tanh(self.mix(seen)) if self.mix else seen
+        return tanh(self.mix(seen)) if self.mix else seen
 
     def recur(self, zx_KG: Tensor, state: DecoderState, what_if: WhatIf | None) -> tuple[Tensor, tuple[State, ...], list[Gates]]:
         ask = (lambda layer: what_if.gates(layer, state.position_K)) if what_if else None
@@ -125,12 +125,12 @@ class Attending(Decoder):
     def look(self, query_KH: Tensor, state: DecoderState, what_if: WhatIf | None) -> tuple[Tensor, Tensor]:
         """weights_KS and context_KH for one query a row."""
         memory, position_K = state.memory, state.position_K
-        query_BKH = query_KH.unflatten(0, (len(memory.mask_BS), -1))
+        query_BKH = query_KH.view(len(memory.mask_BS), -1, query_KH.shape[1])
         scores_BKS = self.score(query_BKH, memory.keys_BSA)
         edit: Callable[[Tensor], Tensor] | None = None
         if what_if:
             edit = lambda weights_BKS: what_if.weights(weights_BKS, memory.mask_BS, position_K)  # noqa: E731
-        weights_BKS, context_BKH = attend(scores_BKS, memory.mask_BS, memory.states_BSH, edit)
+        weights_BKS, context_BKH = attend(scores_BKS, memory.padding_B1S, memory.states_BSH, edit)
         if what_if:
             context_BKH = what_if.context(context_BKH, position_K)
         return weights_BKS.flatten(0, 1), context_BKH.flatten(0, 1)

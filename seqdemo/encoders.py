@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from seqdemo.cells import CELLS, Ask, Cell, Gates, State, unroll
 from seqdemo.config import ModelConfig
+from seqdemo.products import tanh
 from seqdemo.state import Memory
 
 AskAt = Callable[[int, str, int], Ask]  # (layer, direction, position) -> what-if
@@ -29,14 +30,16 @@ class Encoded(NamedTuple):
 
 
 def mirror(lengths_B: Tensor, steps: int) -> Tensor:
-    """For each row the positions that turn its real part round and leave its padding where it is."""
+    """For each row the positions that turn its real part round and leave its padding where it is; counted through the whole
+    batch, row after row."""
     position_BS = torch.arange(steps, device=lengths_B.device).expand(len(lengths_B), steps)
     turned_BS = lengths_B[:, None] - 1 - position_BS
-    return torch.where(turned_BS >= 0, turned_BS, position_BS)
+    first_B1 = torch.arange(len(lengths_B), device=lengths_B.device)[:, None] * steps
+    return torch.where(turned_BS >= 0, turned_BS, position_BS) + first_B1
 
 
 def reorder(x_BSH: Tensor, order_BS: Tensor) -> Tensor:
-    return x_BSH.gather(1, order_BS[:, :, None].expand_as(x_BSH))
+    return x_BSH.flatten(0, 1).index_select(0, order_BS.flatten()).view_as(x_BSH)
 
 
 class TextEncoder(nn.Module):
@@ -75,9 +78,7 @@ class TextEncoder(nn.Module):
     ) -> tuple[Tensor, Tensor, list[Gates]]:
         backward = direction == "backward"
         steps = order_BS.shape[1]
-        zx_BSG = cell.project(x_BSE)
-        if backward:
-            zx_BSG = reorder(zx_BSG, order_BS)
+        zx_BSG = cell.project(reorder(x_BSE, order_BS) if backward else x_BSE)
         asked = (lambda t: ask(layer, direction, steps - 1 - t if backward else t)) if ask else None
         start: State = cell.initial(zx_BSG.new_zeros(len(lengths_B), self.hidden))
         states, gates = unroll(cell, zx_BSG, start, asked)
@@ -104,5 +105,5 @@ class ImageEncoder(nn.Module):
     def forward(self, grid_BSC: Tensor) -> Encoded:
         grid_BSC = F.dropout(grid_BSC, self.dropout, self.training)
         mask_BS = torch.ones(grid_BSC.shape[:2], dtype=torch.bool, device=grid_BSC.device)
-        memory = Memory(torch.tanh(self.states(grid_BSC)), mask_BS, torch.tanh(self.summary(grid_BSC.mean(1))))
+        memory = Memory(tanh(self.states(grid_BSC)), mask_BS, tanh(self.summary(grid_BSC.mean(1))))
         return Encoded(memory, {})

@@ -1,12 +1,16 @@
 """Seq2Seq and LanguageModel: encode, forward (teacher forcing), stepper (for search).
 
 p(y_1..y_T | x) = prod_t softmax(E r_t + b)[y_t],  r_t = the decoder's features after reading y_{t-1}.
+
+Where no gradients are asked for, encoding and `stepper` work on what is `Prepared` from the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +20,44 @@ from seqdemo.cells import Gates, Stack
 from seqdemo.config import ModelConfig
 from seqdemo.decoders import DECODERS, DecoderState, WhatIf
 from seqdemo.encoders import AskAt, Encoded, ImageEncoder, TextEncoder
+from seqdemo.products import tanh, twin
 from seqdemo.state import Memory
 
 StepFunction = Callable[[Tensor, Any], tuple[Tensor, Any]]
+
+
+class Prepared(NamedTuple):
+    """What can be derived from a model's weights once: they themselves as inference likes them, and for every word of the
+    target vocabulary what it sends to the first decoder cell."""
+
+    stamp: tuple[tuple[int, int], ...]  # of the weights it was derived from
+    model: Any
+    table_VG: Tensor
+
+
+_prepared: WeakKeyDictionary[nn.Module, Prepared] = WeakKeyDictionary()
+_preparing = Lock()
+
+
+def prepared(model: Seq2Seq | LanguageModel) -> Prepared:
+    """The model's Prepared, made at the first call and again when a weight has changed since."""
+    stamp = tuple((weight.data_ptr(), -1 if weight.is_inference() else weight._version) for weight in model.parameters())
+    with _preparing:
+        found = _prepared.get(model)
+        if found is None or found.stamp != stamp:
+            with torch.no_grad():
+                found = _prepared[model] = Prepared(stamp, twin(model), model.table())
+        return found
+
+
+def inferring(model: nn.Module) -> bool:
+    return not (model.training or torch.is_grad_enabled())
+
+
+def log_softmax(logits_KV: Tensor) -> Tensor:
+    """Written over the logits where no gradient needs them: at many rows a second array of that size costs more than the
+    arithmetic."""
+    return torch.log_softmax(logits_KV, 1, out=None if logits_KV.requires_grad else logits_KV)
 
 
 def embedding(vocabulary: int, size: int) -> nn.Embedding:
@@ -53,15 +92,22 @@ class Seq2Seq(nn.Module):
             self.encoder: TextEncoder | ImageEncoder = TextEncoder(config)
         else:
             self.encoder = image_encoder(config)
-        self.decoder = DECODERS[config.decoder](config)  # type: ignore[arg-type]
+        self.decoder = DECODERS[config.decoder](config)  # type: ignore[call-arg]
         table = self.embed_target if config.tie_readout else None
         self.readout = Readout(self.decoder.features_size, config.target_vocabulary, table)
 
     def drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.config.dropout, self.training)
 
-    def encode_with_gates(self, source: Tensor, mask_BS: Tensor | None = None, ask: AskAt | None = None) -> Encoded:
+    def encode(self, source: Tensor, mask_BS: Tensor | None = None) -> Memory:
         """`source` is ids (B, S) with a mask, or the CNN's grid (B, cells, channels), or pictures (B, 3, side, side)."""
+        return self.encode_with_gates(source, mask_BS).memory
+
+    def encode_with_gates(self, source: Tensor, mask_BS: Tensor | None = None, ask: AskAt | None = None) -> Encoded:
+        model = prepared(self).model if inferring(self) else self
+        return model.read(source, mask_BS, ask)
+
+    def read(self, source: Tensor, mask_BS: Tensor | None, ask: AskAt | None) -> Encoded:
         if isinstance(self.encoder, ImageEncoder):
             grid_BSC = self.encoder.grid(source) if source.dim() == 4 else source
             encoded = self.encoder(grid_BSC)
@@ -69,8 +115,9 @@ class Seq2Seq(nn.Module):
             encoded = self.encoder(self.drop(self.embed_source(source)), mask_BS, ask)
         return Encoded(self.decoder.prepare(encoded.memory), encoded.gates)
 
-    def encode(self, source: Tensor, mask_BS: Tensor | None = None) -> Memory:
-        return self.encode_with_gates(source, mask_BS).memory
+    def table(self) -> Tensor:
+        """What every word of the target vocabulary sends to the first cell of the decoder."""
+        return self.decoder.stack.first.project(self.embed_target.weight)
 
     def forward(self, source: Tensor, mask_BS: Tensor | None, target_in_BT: Tensor) -> Tensor:
         """Teacher forcing: logits_BTV."""
@@ -85,13 +132,14 @@ class Seq2Seq(nn.Module):
 
     def stepper(self, memory: Memory, what_if: WhatIf | None = None) -> tuple[StepFunction, DecoderState]:
         """The step function search knows, and the state before <bos> is read: one row a sentence."""
-        table_VG = self.decoder.stack.first.project(self.embed_target.weight)
+        model, table_VG = prepared(self)[1:] if inferring(self) else (self, self.table())
+        decoder, readout = model.decoder, model.readout
 
         def step(tokens_K: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-            done = self.decoder.step(F.embedding(tokens_K, table_VG), state, what_if)
-            return F.log_softmax(self.readout(done.features_KR), 1), done.state
+            done = decoder.step(F.embedding(tokens_K, table_VG), state, what_if)
+            return log_softmax(readout(done.features_KR)), done.state
 
-        return step, self.decoder.start(memory)
+        return step, decoder.start(memory)
 
 
 class LanguageState(NamedTuple):
@@ -125,7 +173,7 @@ class LanguageModel(nn.Module):
         ask = (lambda layer: what_if.gates(layer, state.position_K)) if what_if else None
         layers, gates = self.stack.step(zx_KG, state.layers, ask)
         s_KH = layers[-1].h
-        return torch.tanh(self.mix(s_KH)) if self.mix else s_KH, LanguageState(layers, state.position_K + 1), gates
+        return tanh(self.mix(s_KH)) if self.mix else s_KH, LanguageState(layers, state.position_K + 1), gates
 
     def forward(self, target_in_BT: Tensor, state: LanguageState | None = None) -> tuple[Tensor, LanguageState]:
         """Logits_BTV, and the state after the last token, to go on from."""
@@ -137,12 +185,15 @@ class LanguageModel(nn.Module):
             features.append(r_BR)
         return self.readout(self.drop(torch.stack(features, 1))), state
 
+    def table(self) -> Tensor:
+        return self.stack.first.project(self.embed_target.weight)
+
     def stepper(self, rows: int = 1, what_if: WhatIf | None = None) -> tuple[StepFunction, LanguageState]:
-        table_VG = self.stack.first.project(self.embed_target.weight)
+        model, table_VG = prepared(self)[1:] if inferring(self) else (self, self.table())
 
         def step(tokens_K: Tensor, state: LanguageState) -> tuple[Tensor, LanguageState]:
-            r_KR, state, _ = self.read(F.embedding(tokens_K, table_VG), state, what_if)
-            return F.log_softmax(self.readout(r_KR), 1), state
+            r_KR, state, _ = model.read(F.embedding(tokens_K, table_VG), state, what_if)
+            return log_softmax(model.readout(r_KR)), state
 
         return step, self.start(rows)
 

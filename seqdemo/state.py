@@ -19,6 +19,7 @@ class Memory(NamedTuple):
     summary_BH: Tensor
     keys_BSA: Tensor | None = None  # the decoder's projection of states, made once by Decoder.prepare
     context_BSG: Tensor | None = None  # states already multiplied by the cell's context weights, likewise
+    padding_B1S: Tensor | None = None  # bool, True at padding; None where there is none, or before Decoder.prepare
 
 
 def select(state: Any, rows_K: Tensor, sentences_B: Tensor | None = None) -> Any:
@@ -26,7 +27,7 @@ def select(state: Any, rows_K: Tensor, sentences_B: Tensor | None = None) -> Any
     if isinstance(state, Memory):
         if sentences_B is None:
             return state
-        return Memory(*(None if leaf is None else leaf.index_select(0, sentences_B) for leaf in state))
+        return Memory._make(None if leaf is None else leaf.index_select(0, sentences_B) for leaf in state)
     if isinstance(state, Tensor):
         return state.index_select(0, rows_K)
     if isinstance(state, tuple):

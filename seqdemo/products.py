@@ -1,0 +1,98 @@
+"""What torch computes slower than a CPU can, done faster where no gradient is asked for: products with weights, and tanh.
+
+torch hands a float32 product to a library that leaves half of many CPUs' arithmetic unused; oneDNN does not, once the weight
+lies in memory as it likes it best. A `Packed` weight stands where the parameter stood, in the same equations:
+F.linear(x, W, b), torch.addmm(z, h, U) and h @ U. `twin` is a model whose weights are packed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Module = TypeVar("Module", bound=nn.Module)
+
+FEWEST_OUTPUTS = 16  # below, a product is too small to gain
+FEW_NUMBERS = 1024  # below, starting an operation costs more than its arithmetic
+ONE_ROW_PLAIN = 2**18  # one row times a weight of up to so many numbers: torch starts sooner than oneDNN
+
+
+def tanh(z: Tensor) -> Tensor:
+    """tanh z = 2 sigmoid(2 z) - 1, to 2e-7; torch's own takes five times as long."""
+    if torch.is_grad_enabled() or z.dtype != torch.float32 or z.numel() < FEW_NUMBERS:
+        return torch.tanh(z)
+    return torch.sigmoid(2 * z).mul_(2).sub_(1)
+
+
+def packable() -> bool:
+    """Whether this torch has oneDNN and the (private) operators that take a packed weight."""
+    names = ("_reorder_linear_weight", "_linear_pointwise")
+    return torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, name) for name in names)
+
+
+class Packed:
+    """A constant float32 weight: W in x W' (outputs x inputs), or with `past` U in h U (inputs x outputs)."""
+
+    def __init__(self, weight: Tensor, past: bool) -> None:
+        self.plain, self.past = weight.detach(), past
+        rows_OI = self.plain.t().contiguous() if past else self.plain.contiguous()
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(rows_OI)
+        self.alone = weight.numel() <= ONE_ROW_PLAIN
+
+    def starts_sooner_plain(self, x: Tensor) -> bool:
+        return self.alone and x.numel() == x.shape[-1]
+
+    def linear(self, x: Tensor, b: Tensor | None = None) -> Tensor:
+        if self.starts_sooner_plain(x):
+            return F.linear(x, self.plain, b)
+        return torch.ops.mkldnn._linear_pointwise.default(x, self.packed, b, "none", [], "")  # type: ignore[no-any-return]
+
+    def matmul(self, h: Tensor) -> Tensor:
+        if self.starts_sooner_plain(h):
+            return h @ self.plain
+        return torch.ops.mkldnn._linear_pointwise.default(h, self.packed, None, "none", [], "")  # type: ignore[no-any-return]
+
+    def addmm(self, z: Tensor, h: Tensor) -> Tensor:
+        if self.starts_sooner_plain(h):
+            return torch.addmm(z, h, self.plain)
+        return torch.ops.mkldnn._linear_pointwise.binary(h, z, self.packed, None, "add")  # type: ignore[no-any-return]
+
+    @classmethod
+    def __torch_function__(cls, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if function is F.linear:
+            return args[1].linear(args[0], *args[2:])
+        if function is torch.addmm:
+            return args[2].addmm(args[0], args[1])
+        if function in (Tensor.matmul, Tensor.__matmul__):
+            return args[1].matmul(args[0])
+        return NotImplemented
+
+
+def twin(module: Module) -> Module:
+    """The module for inference: the same code and the same parameters, its float32 weights packed (but for a class that says
+    `packable = False`). What is packed does not follow the parameters when they change."""
+    if not packable() or isinstance(module, nn.Embedding) or not getattr(module, "packable", True):
+        return module
+    children = {name: twin(child) for name, child in module._modules.items() if child is not None}
+    weights = {name: Packed(weight, past=name == "U") for name, weight in packed_parameters(module)}
+    if not weights and all(child is module._modules[name] for name, child in children.items()):
+        return module
+    other = copy.copy(module)
+    other._modules = {**module._modules, **children}
+    other._parameters = {name: value for name, value in module._parameters.items() if name not in weights}
+    other.__dict__.update(weights)
+    return other
+
+
+def packed_parameters(module: nn.Module) -> list[tuple[str, Tensor]]:
+    """Those a cell, a linear map or a readout multiplies by."""
+    return [
+        (name, value)
+        for name, value in module._parameters.items()
+        if value is not None and value.dim() == 2 and value.dtype == torch.float32 and min(value.shape) >= FEWEST_OUTPUTS
+    ]
