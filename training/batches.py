@@ -6,8 +6,7 @@ is what lets a run resume in the middle of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seqdemo.config import BOS, EOS, PAD
-from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.text import Characters, Subwords, Tokenizer, Words
 from training.data.records import Dataset, Example
+from training.features import Features
 from training.recipes import Recipe
 
 BUCKETS = 100  # batches that are sorted by length together
@@ -63,72 +62,127 @@ def pad(rows: list[np.ndarray]) -> Tensor:
     return torch.from_numpy(out)
 
 
-def collate(sources: list[np.ndarray], targets: list[np.ndarray]) -> Batch:
-    source_BS, target_BT = pad(sources), pad(targets)
-    return Batch(source_BS, source_BS != PAD, target_BT[:, :-1], target_BT[:, 1:])
+class TextSources:
+    """Sources as piece numbers."""
+
+    def __init__(self, ids: list[np.ndarray]) -> None:
+        self.ids = ids
+        self.lengths = np.array([len(row) for row in ids])
+
+    def stack(self, rows: Sequence[int]) -> tuple[Tensor, Tensor | None]:
+        source_BS = pad([self.ids[row] for row in rows])
+        return source_BS, source_BS != PAD
 
 
-class Corpus(NamedTuple):
-    sources: list[np.ndarray]
-    targets: list[np.ndarray]  # with <bos> and <eos>
+class GridSources:
+    """Photographs as the CNN's grids: row and view of each in the file of features."""
+
+    def __init__(self, grids: np.ndarray, rows: np.ndarray, views: np.ndarray) -> None:
+        self.grids, self.rows, self.views = grids, rows, views
+        self.lengths = np.full(len(rows), grids.shape[2])
+
+    def stack(self, rows: Sequence[int]) -> tuple[Tensor, Tensor | None]:
+        grid_BSC = np.stack([self.grids[self.rows[row], self.views[row]] for row in rows])
+        return torch.from_numpy(grid_BSC.astype(np.float32)), None
 
 
-@dataclass
-class Sentences:
-    """Batches of sentence pairs, bucketed by length."""
+Sources = TextSources | GridSources
 
-    recipe: Recipe
-    source_text: Tokenizer
-    target_text: Tokenizer
 
-    def source_ids(self, example: Example, rng: np.random.Generator | None = None) -> np.ndarray:
-        text, recipe = example.source, self.recipe
-        if rng is not None and recipe.stop_dropout and text.endswith(".") and rng.random() < recipe.stop_dropout:
-            text = text[:-1]
-        if isinstance(self.source_text, Subwords):
-            ids = self.source_text.encode(text, recipe.subword_dropout if rng is not None else 0.0).ids
-        elif isinstance(self.source_text, Characters):
-            ids = self.source_text.encode(text, example.language if len(recipe.languages) > 1 else "").ids
-        else:
-            ids = self.source_text.encode(text).ids
-        return np.array(ids, dtype=np.int32)
+class Pairs:
+    """Batches of (source, target), bucketed by length."""
+
+    def __init__(self, recipe: Recipe, target_text: Tokenizer) -> None:
+        self.recipe, self.target_text = recipe, target_text
+
+    def sources(self, examples: Sequence[Example], epoch: int | None = None) -> Sources:
+        """With an epoch, as that epoch of training reads them."""
+        raise NotImplementedError
+
+    def limit(self, source_length: int) -> int:
+        """The longest output a source may get."""
+        raise NotImplementedError
 
     def target_ids(self, text: str) -> np.ndarray:
         return np.array([BOS, *self.target_text.encode(text).ids, EOS], dtype=np.int32)
 
-    def corpus(self, examples: list[Example], epoch: int | None = None) -> Corpus:
-        """With an epoch, sources are cut up with that epoch's dropout."""
-        rng = None
+    def batches(self, examples: Sequence[Example], epoch: int | None = None) -> Iterator[Batch]:
+        """In random order with an epoch, otherwise in order of length."""
+        sources = self.sources(examples, epoch)
+        targets = [self.target_ids(example.references[0]) for example in examples]
+        lengths_N2 = np.stack([[len(target) for target in targets], sources.lengths], 1)
+        rng = None if epoch is None else np.random.default_rng([self.recipe.seed, epoch, 1])
+        for rows in grouped(lengths_N2, self.recipe.tokens, rng):
+            target_BT = pad([targets[row] for row in rows])
+            yield Batch(*sources.stack(rows), target_BT[:, :-1], target_BT[:, 1:])
+
+
+class Sentences(Pairs):
+    def __init__(self, recipe: Recipe, source_text: Tokenizer, target_text: Tokenizer) -> None:
+        super().__init__(recipe, target_text)
+        self.source_text = source_text
+
+    def limit(self, source_length: int) -> int:
+        return 2 * source_length + 10
+
+    def sources(self, examples: Sequence[Example], epoch: int | None = None) -> TextSources:
+        if epoch is None:
+            return TextSources([self.source_ids(example) for example in examples])
+        sentencepiece.set_random_generator_seed(self.recipe.seed * 1000 + epoch)
+        rng = np.random.default_rng([self.recipe.seed, epoch])
+        return TextSources([self.source_ids(self.varied(example, rng), self.recipe.subword_dropout) for example in examples])
+
+    def varied(self, example: Example, rng: np.random.Generator) -> Example:
+        stopped = self.recipe.stop_dropout and example.source.endswith(".") and rng.random() < self.recipe.stop_dropout
+        return example._replace(source=example.source[:-1]) if stopped else example
+
+    def source_ids(self, example: Example, dropout: float = 0.0) -> np.ndarray:
+        if isinstance(self.source_text, Subwords):
+            ids = self.source_text.encode(example.source, dropout).ids
+        elif isinstance(self.source_text, Characters):
+            ids = self.source_text.encode(example.source, example.language if len(self.recipe.languages) > 1 else "").ids
+        else:
+            ids = self.source_text.encode(example.source).ids
+        return np.array(ids, dtype=np.int32)
+
+
+class Photographs(Pairs):
+    """`features` holds the grids of each split's photographs; in training half of them are seen in a mirror."""
+
+    def __init__(self, recipe: Recipe, features: Sequence[Features], target_text: Tokenizer) -> None:
+        super().__init__(recipe, target_text)
+        self.place = {name: (part.grids, row) for part in features for row, name in enumerate(part.names)}
+
+    def limit(self, source_length: int) -> int:
+        return 40
+
+    def sources(self, examples: Sequence[Example], epoch: int | None = None) -> GridSources:
+        places = [self.place[example.source] for example in examples]
+        rows = np.array([row for _, row in places])
+        views = np.zeros(len(rows), dtype=np.int64)
         if epoch is not None:
-            rng = np.random.default_rng([self.recipe.seed, epoch])
-            sentencepiece.set_random_generator_seed(self.recipe.seed * 1000 + epoch)
-        sources = [self.source_ids(example, rng) for example in examples]
-        return Corpus(sources, [self.target_ids(example.references[0]) for example in examples])
+            views = np.random.default_rng([self.recipe.seed, epoch]).integers(places[0][0].shape[1], size=len(rows))
+        return GridSources(places[0][0], rows, views)
 
-    def groups(self, corpus: Corpus, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """Indices of each batch: at most `tokens` target tokens, sentences of similar length together, in random order."""
-        lengths = np.array([(len(target), len(source)) for source, target in zip(corpus.sources, corpus.targets)])
-        order = np.arange(len(lengths)) if rng is None else rng.permutation(len(lengths))
-        chunk = max(1, BUCKETS * self.recipe.tokens // max(1, int(lengths[:, 0].mean())))
-        groups: list[np.ndarray] = []
-        for start in range(0, len(order), chunk):
-            rows = order[start : start + chunk]
-            rows = rows[np.lexsort((lengths[rows, 1], lengths[rows, 0]))]
-            groups.extend(self.cut(rows, lengths[rows, 0]))
-        return groups if rng is None else [groups[index] for index in rng.permutation(len(groups))]
 
-    def cut(self, rows: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
-        start = 0
-        for end in range(1, len(rows) + 1):
-            if end == len(rows) or (end + 1 - start) * (lengths[end] - 1) > self.recipe.tokens:
-                yield rows[start:end]
-                start = end
+def grouped(lengths_N2: np.ndarray, tokens: int, rng: np.random.Generator | None) -> list[np.ndarray]:
+    """Rows of each batch: at most `tokens` target tokens, sentences of similar length together, in random order."""
+    order = np.arange(len(lengths_N2)) if rng is None else rng.permutation(len(lengths_N2))
+    chunk = max(1, BUCKETS * tokens // max(1, int(lengths_N2[:, 0].mean())))
+    groups: list[np.ndarray] = []
+    for start in range(0, len(order), chunk):
+        rows = order[start : start + chunk]
+        rows = rows[np.lexsort((lengths_N2[rows, 1], lengths_N2[rows, 0]))]
+        groups.extend(cut(rows, lengths_N2[rows, 0], tokens))
+    return groups if rng is None else [groups[index] for index in rng.permutation(len(groups))]
 
-    def epoch(self, examples: list[Example], number: int | None) -> Iterator[Batch]:
-        corpus = self.corpus(examples, number)
-        rng = None if number is None else np.random.default_rng([self.recipe.seed, number, 1])
-        for group in self.groups(corpus, rng):
-            yield collate([corpus.sources[index] for index in group], [corpus.targets[index] for index in group])
+
+def cut(rows: np.ndarray, lengths_N: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
+    start = 0
+    for end in range(1, len(rows) + 1):
+        if end == len(rows) or (end + 1 - start) * (lengths_N[end] - 1) > tokens:
+            yield rows[start:end]
+            start = end
 
 
 def token_loss(logits_BTV: Tensor, target_out_BT: Tensor, label_smoothing: float = 0.0) -> Tensor:
@@ -145,17 +199,3 @@ def windows(ids: np.ndarray, streams: int, window: int) -> Iterator[tuple[Tensor
     outputs = torch.from_numpy(ids[1 : streams * length + 1].astype(np.int64)).view(streams, length)
     for start in range(0, length, window):
         yield inputs[:, start : start + window], outputs[:, start : start + window]
-
-
-__all__ = [
-    "Batch",
-    "Corpus",
-    "LanguageModel",
-    "LanguageState",
-    "Sentences",
-    "Seq2Seq",
-    "collate",
-    "token_loss",
-    "train_tokenizers",
-    "windows",
-]

@@ -1,15 +1,13 @@
-"""Features of many photographs, computed once: `python -m training.features --data DATA --out FEATURES`.
+"""Features of many photographs, computed once.
 
 A frozen CNN gives the same grid for the same photograph in every epoch, so training reads the grids from a file.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from seqdemo.cnn import SCALES, EfficientNetLite
+from seqdemo.cnn import EfficientNetLite
 from seqdemo.errors import InputError
 from seqdemo.images import STRETCH, read_picture
-from training.cnn_weights import shipped
+from training.data.records import Dataset
 
 SAVED_EVERY = 100  # photographs; what a killed run may have to do again
 Progress = Callable[[int, int], None]
@@ -114,23 +112,12 @@ def write_json(file: Path, value: Any) -> None:
     os.replace(temporary, file)
 
 
-def report(done: int, total: int) -> None:
-    print(f"{done:,} of {total:,} photographs", file=sys.stderr)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m training.features", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds flickr8k/")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the features")
-    parser.add_argument("--cnn", choices=tuple(SCALES), default="efficientnet-lite2")
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    cnn = shipped(options.cnn)
-    for split in ("train", "dev", "test"):
-        pictures = sorted((options.data / "flickr8k" / split).glob("*.jpg"))
-        features = extract(pictures, cnn, options.out / f"{options.cnn}-{split}.npy", flips=split == "train", progress=report)
-        print(f"{split}: {features.grids.shape}")
-
-
-if __name__ == "__main__":
-    main()
+def of_dataset(
+    dataset: Dataset, cnn: EfficientNetLite, folder: Path, progress: Progress = lambda done, total: None
+) -> list[Features]:
+    """The features of each split's photographs, kept in `folder`; those of train with their mirror images."""
+    found = []
+    for name, split in dataset.splits().items():
+        pictures = sorted({example.picture for example in split if example.picture})
+        found.append(extract(pictures, cnn, folder / f"{cnn.name}-{name}.npy", name == "train", progress))
+    return found

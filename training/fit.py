@@ -23,15 +23,16 @@ import torch
 from torch import Tensor, nn
 
 from seqdemo.config import ModelConfig
-from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.text import Tokenizer, load_tokenizer
 from training import runstate
-from training.batches import train_tokenizers
+from training.batches import Photographs, Sentences, train_tokenizers
+from training.cnn_weights import shipped
 from training.data import load as load_data
 from training.data.records import Dataset
+from training.features import of_dataset
 from training.recipes import Recipe
-from training.tasks import Score, SentenceTask, Task, TextTask
+from training.tasks import PairTask, Score, Task, TextTask
 
 SAVE_SECONDS = 120.0
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
@@ -72,9 +73,13 @@ def build(recipe: Recipe, dataset: Dataset, folder: Path) -> tuple[nn.Module, Ta
         model: nn.Module = LanguageModel(ModelConfig(target_vocabulary=len(target_text), encoder="none", **recipe.model))
         return model, TextTask(recipe, dataset, target_text)
     if source_text is None:
-        raise InputError(f"Recipe {recipe.name} has no source to read.")
+        captioner = Seq2Seq(ModelConfig(target_vocabulary=len(target_text), encoder="image", **recipe.model))
+        cnn = shipped(captioner.config.cnn)
+        captioner.encoder.cnn.load_state_dict(cnn.state_dict())
+        features = of_dataset(dataset, cnn, folder.parent / "features")
+        return captioner, PairTask(recipe, dataset, Photographs(recipe, features, target_text))
     model = Seq2Seq(ModelConfig(target_vocabulary=len(target_text), source_vocabulary=len(source_text), **recipe.model))
-    return model, SentenceTask(recipe, dataset, source_text, target_text)
+    return model, PairTask(recipe, dataset, Sentences(recipe, source_text, target_text))
 
 
 def rate_at(progress: float, warmup: float) -> float:
@@ -114,7 +119,7 @@ class Run:
         recipe, fraction = self.recipe, self.progress.step / self.steps
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.rate * rate_at(fraction + 1 / self.steps, recipe.warmup)
-        if isinstance(self.task, SentenceTask):
+        if isinstance(self.task, PairTask):
             self.task.scheduled = recipe.sampled * fraction
         self.model.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=recipe.bf16 and bf16_pays()):

@@ -119,6 +119,101 @@ def hindi(name: str, about: str, **model: Any) -> Recipe:
     return replace(HINDI, name=f"transliterator-hi-{name}", about=about, model={**HINDI.model, **model})
 
 
+CAPTIONER = Recipe(
+    name="captioner",
+    task="caption",
+    data="flickr8k",
+    minutes=60,
+    tokenizer="words",
+    least=3,
+    model={
+        "cnn": "efficientnet-lite2",
+        "tie_readout": True,
+        "embedding": 256,
+        "features": 256,
+        "encoder_hidden": 512,
+        "decoder_hidden": 512,
+        "attention": 256,
+        "decoder": "attend-after",
+        "score": "additive",
+        "dropout": 0.4,
+    },
+    epochs=10,
+    tokens=2000,
+    rate=2e-3,
+    label_smoothing=0.1,
+    average=0.999,
+    metric="cider",
+    dev_size=500,
+    target_language="en",
+    licence="cc-by-nc-4.0",
+    about="Captions for photographs: an LSTM looking at the cells of EfficientNet-Lite2's 9 x 9 grid.",
+)
+
+CAPTIONER_EACH = replace(
+    CAPTIONER,
+    name="captioner-plain",
+    model={**CAPTIONER.model, "decoder": "context-each"},
+    about="Captions for photographs through one pooled vector, fed at each step: no attention.",
+)
+
+CAPTIONER_ONCE = replace(
+    CAPTIONER,
+    name="captioner-plain-once",
+    model={**CAPTIONER.model, "decoder": "context-once"},
+    about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
+)
+
+INDIC = replace(
+    HINDI,
+    name="transliterator-indic",
+    data="dakshina+aksharantar:all",
+    minutes=240,
+    model={
+        **HINDI.model,
+        "embedding": 96,
+        "encoder_hidden": 256,
+        "decoder_hidden": 448,
+        "attention": 192,
+        "features": 192,
+        "dropout": 0.2,
+    },
+    epochs=6,
+    tokens=4000,
+    bf16=True,
+    dev_size=2400,
+    languages=("bn", "gu", "hi", "kn", "ml", "mr", "pa", "sd", "si", "ta", "te", "ur"),
+    target_language="",
+    about="Latin letters to twelve scripts of South Asia, chosen by a target tag.",
+)
+
+TOLSTOY = Recipe(
+    name="lm-tolstoy",
+    task="complete",
+    data="war-and-peace",
+    minutes=120,
+    model={"cell": "lstm-b", "embedding": 96, "decoder_hidden": 512, "decoder_layers": 2, "features": 0, "dropout": 0.25},
+    epochs=16,
+    rate=3e-3,
+    clip=1.0,
+    average=0.999,
+    metric="nats",
+    evaluations=10,
+    source_language="en",
+    target_language="en",
+    licence="apache-2.0",
+    about="A character LSTM that has read War and Peace.",
+)
+
+SQLITE = replace(
+    TOLSTOY,
+    name="lm-c",
+    data="sqlite-c",
+    source_language="c",
+    target_language="c",
+    about="A character LSTM that has read the C sources of SQLite.",
+)
+
 REVERSE = Recipe(
     name="reverse",
     task="transliterate",
@@ -149,6 +244,12 @@ RECIPES: dict[str, Recipe] = {
         REVERSE,
         TRANSLATOR,
         TRANSLATOR_PLAIN,
+        INDIC,
+        CAPTIONER,
+        CAPTIONER_EACH,
+        CAPTIONER_ONCE,
+        TOLSTOY,
+        SQLITE,
         HINDI,
         hindi(
             "once",

@@ -14,7 +14,7 @@ from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
 from training import metrics
-from training.batches import Batch, Sentences, collate, pad, token_loss, windows
+from training.batches import Batch, Pairs, token_loss, windows
 from training.data.records import Dataset, Example
 from training.recipes import Recipe
 
@@ -46,24 +46,17 @@ class Task(Protocol):
     def carry_on(self, model: nn.Module, tensors: dict[str, Tensor]) -> None: ...
 
 
-def limit_for(source_length: int) -> int:
-    """The longest output a source of this many pieces may get."""
-    return 2 * source_length + 10
+class PairTask:
+    """Pairs: translation, transliteration, captions, the toy."""
 
-
-class SentenceTask:
-    """Pairs of sentences: translation, transliteration, the toy."""
-
-    def __init__(self, recipe: Recipe, dataset: Dataset, source_text: Tokenizer, target_text: Tokenizer) -> None:
-        self.recipe = recipe
-        self.sentences = Sentences(recipe, source_text, target_text)
-        self.target_text = target_text
+    def __init__(self, recipe: Recipe, dataset: Dataset, pairs: Pairs) -> None:
+        self.recipe, self.pairs = recipe, pairs
         self.train = [example for example in dataset.train for _ in range(recipe.weigh.get(example.origin, 1))]
         self.dev = dataset.dev.sample(recipe.dev_size, seed=0).examples
         self.scheduled = 0.0
 
     def epoch(self, number: int) -> Iterator[Batch]:
-        return self.sentences.epoch(self.train, number)
+        return self.pairs.batches(self.train, number)
 
     def shard(self, batch: Batch, rank: int, world: int) -> Batch:
         return batch.shard(rank, world)
@@ -84,36 +77,28 @@ class SentenceTask:
         return torch.where(replaced_BT, said_BT.roll(1, 1), batch.target_in_BT)
 
     def outputs(self, model: Seq2Seq, examples: list[Example], options: SearchOptions, rows: int = 100) -> list[str]:
-        ids = [self.sentences.source_ids(example) for example in examples]
-        order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
-        texts = [""] * len(ids)
+        sources = self.pairs.sources(examples)
+        order = np.argsort(sources.lengths, kind="stable")
+        texts = [""] * len(examples)
         for start in range(0, len(order), rows):
-            group = order[start : start + rows]
-            source_BS = pad([ids[index] for index in group])
-            step, state = model.stepper(model.encode(source_BS, source_BS != 0))
-            limits = [limit_for(len(ids[index])) for index in group]
-            for index, found in zip(group, search(step, state, len(group), options, limits, record=False)):
-                texts[index] = self.target_text.decode(found.hypotheses[0].tokens)
+            group = order[start : start + rows].tolist()
+            step, state = model.stepper(model.encode(*sources.stack(group)))
+            limits = [self.pairs.limit(int(sources.lengths[row])) for row in group]
+            for row, found in zip(group, search(step, state, len(group), options, limits, record=False)):
+                texts[row] = self.pairs.target_text.decode(found.hypotheses[0].tokens)
         return texts
 
     def dev_loss(self, model: nn.Module) -> float:
-        corpus = self.sentences.corpus(self.dev)
-        total, tokens = 0.0, 0
-        for group in self.sentences.groups(corpus, None):
-            batch = collate([corpus.sources[index] for index in group], [corpus.targets[index] for index in group])
-            part = self.loss(model, batch, 0.0)
-            total, tokens = total + float(part.total), tokens + part.tokens
-        return total / tokens
+        parts = [self.loss(model, batch, 0.0) for batch in self.pairs.batches(self.dev)]
+        return sum(float(part.total) for part in parts) / sum(part.tokens for part in parts)
 
     def evaluate(self, model: nn.Module) -> Score:
         assert isinstance(model, Seq2Seq)
         texts = self.outputs(model, self.dev, SearchOptions(strategy="greedy", nbest=1))
-        if self.recipe.metric == "exact":
-            metric = 100.0 * float(np.mean([text in example.references for text, example in zip(texts, self.dev)]))
-        else:
-            metric = mean_bleu(texts, self.dev)
         first = self.dev[0]
-        return Score(metric, self.dev_loss(model), (first.source, first.references[0], texts[0]))
+        return Score(
+            METRICS[self.recipe.metric](texts, self.dev), self.dev_loss(model), (first.source, first.references[0], texts[0])
+        )
 
     def carried(self) -> dict[str, Tensor]:
         return {}
@@ -129,6 +114,17 @@ def mean_bleu(texts: list[str], examples: list[Example]) -> float:
         rows = [(text, list(example.references)) for text, example in zip(texts, examples) if example.origin == origin]
         scores.append(metrics.bleu([text for text, _ in rows], [references for _, references in rows])["bleu"])
     return float(np.mean(scores))
+
+
+def exact(texts: list[str], examples: list[Example]) -> float:
+    return metrics.exact_match(texts, [example.references for example in examples])
+
+
+def cider(texts: list[str], examples: list[Example]) -> float:
+    return metrics.cider(texts, [example.references for example in examples])
+
+
+METRICS = {"bleu": mean_bleu, "exact": exact, "cider": cider}
 
 
 class TextTask:
