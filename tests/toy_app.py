@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +21,8 @@ from seqdemo.records import Price  # noqa: E402
 from seqdemo.ui import launch  # noqa: E402
 from seqdemo.ui.service import Question  # noqa: E402
 from tests import fixtures_records as toy  # noqa: E402
+
+GRID = 7
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,10 @@ class ToyService:
 
     def run(self, question: Question, progress: Any = None, cancel: Any = None) -> Any:
         self.asked += 1
-        text = str(question.given)
+        photo = isinstance(question.given, bytes)
+        text = f"photograph {len(question.given)}" if photo else str(question.given)
         letters = question.checkpoint.startswith(("translit", "letters"))
-        pieces = tuple(text) if letters else tuple("▁" + word for word in text.split())
+        pieces = tuple("." * GRID * GRID) if photo else tuple(text) if letters else tuple("▁" + word for word in text.split())
         if len(pieces) > 120:
             raise InputError("That is more than 120 pieces; shorten the input.")
         if question.options.strategy == "exact":
@@ -55,6 +58,8 @@ class ToyService:
         tree, found = toy.beam(model, question.options)
         attention = "plain" not in question.checkpoint
         trace = toy.replay(model, pieces, found[0].tokens, attention=attention)
+        if photo:
+            pieces, trace = (), replace(trace, source=())
         if question.checkpoint.startswith("letters"):
             trace = toy.after(pieces, trace)
         known = tuple("x" not in piece for piece in pieces)
@@ -92,6 +97,11 @@ class ToyService:
         elif isinstance(edit, AttentionBlend):
             model.logps[...] = model.logps * (1 - 0.3 * edit.factor)
 
+    def score(self, question: Question, target: str) -> Any:
+        found = self.run(question)
+        tokens = (*(found.model.pieces.index("▁" + word) for word in target.split()), 2)
+        return toy.replay(found.model, found.pieces, tokens, attention=found.attention)
+
     def replay(self, question: Question, tokens: tuple[int, ...]) -> Any:
         found = self.run(question)
         return toy.replay(found.model, found.pieces, tokens, attention=found.attention)
@@ -104,12 +114,14 @@ def write_cards(root: Path) -> None:
         ("translator-de-en-plain", "translate", "context-each", "subwords", []),
         ("transliterator", "transliterate", "attend-after", "characters", ["hi", "ur"]),
         ("letters-english", "complete", "context-once", "characters", []),
+        ("captioner", "caption", "attend-after", "words", []),
         ("transliterator-plain", "transliterate", "context-each", "characters", ["hi", "ur"]),
     ):
         folder = root / name
         folder.mkdir(parents=True, exist_ok=True)
-        encoder = "none" if task == "complete" else "text"
-        model = ModelConfig(target_vocabulary=40, source_vocabulary=40, decoder=decoder, encoder=encoder).to_json()
+        encoder = {"complete": "none", "caption": "image"}.get(task, "text")
+        cnn = "efficientnet-lite0" if encoder == "image" else ""
+        model = ModelConfig(target_vocabulary=40, source_vocabulary=40, decoder=decoder, encoder=encoder, cnn=cnn).to_json()
         kinds = {side: {"kind": kind, "file": "none"} for side in ("source", "target")}
         config = {
             "format": 1,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from PIL import Image, ImageOps
 
 from seqdemo.config import ModelConfig, from_json
 from seqdemo.errors import InputError
@@ -82,13 +86,13 @@ class Catalogue:
         path = self.gallery() / f"{task}.json"
         if path.is_file():
             return list(json.loads(path.read_text("utf-8")))
-        return EXAMPLES.get(task, [])
+        return photographs() if task == "caption" else EXAMPLES.get(task, [])
 
     def example_photo(self, name: Any) -> bytes:
         known = {example.get("photo"): example for example in self.examples("caption")}
         if not isinstance(name, str) or name not in known:
             raise InputError("Choose one of the example photographs, or your own.")
-        return (self.gallery() / "photographs" / Path(name).name).read_bytes()
+        return (files("seqdemo.ui") / "photos" / name).read_bytes()
 
     def models_setup(self) -> dict[str, Any]:
         return {"kind": "models", "page": "models", "words": WORDS["models"], "checkpoints": list(self.cards.values())}
@@ -115,7 +119,7 @@ class Catalogue:
             "library": library_defaults(),
             "languages": [[tag, LANGUAGE_NAMES.get(tag, tag)] for card in cards[:1] for tag in card["languages"]],
             "examples": examples,
-            "tab": "text" if task == "complete" else "tree",
+            "tab": {"complete": "text", "caption": "alignment"}.get(task, "tree"),
             "limits": {"characters": checks.MOST_CHARACTERS, "bytes": checks.MOST_PHOTO_BYTES},
             "start": {
                 "text": first.get("text", ""),
@@ -236,6 +240,32 @@ def frozen_answer(task: str) -> dict[str, Any] | None:
     """The worked result a page opens with; made by `python -m seqdemo.ui.freeze`."""
     path = files("seqdemo.ui.frozen") / f"{task}.json"
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+@cache
+def photographs() -> list[dict[str, Any]]:
+    """The example photographs with their authors, each with a thumbnail that needs no request."""
+    folder = files("seqdemo.ui") / "photos"
+    listed = folder / "credits.json"
+    credits = json.loads(listed.read_text("utf-8")) if listed.is_file() else []
+    return [
+        {
+            "photo": row["file"],
+            "label": row["title"],
+            "shows": f"{row['title']}. Photograph: {row['author']}, {row['licence']}.",
+            "thumbnail": thumbnail((folder / row["file"]).read_bytes()),
+        }
+        for row in credits
+    ]
+
+
+def thumbnail(data: bytes) -> str:
+    with Image.open(io.BytesIO(data)) as picture:
+        picture.draft("RGB", (136, 136))
+        small = ImageOps.fit(picture.convert("RGB"), (112, 112))
+    stream = io.BytesIO()
+    small.save(stream, "JPEG", quality=70)
+    return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {

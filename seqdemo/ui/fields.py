@@ -74,6 +74,13 @@ FIELDS: tuple[dict[str, Any], ...] = (
     ),
     _number("min_length", "Minimum length", "No end before this many tokens.", 0, 200, ALL),
     _number("max_length", "Maximum length", "Tokens, the end included; 0 takes the model's own limit.", 0, 500, ALL),
+    _choice(
+        "at_limit",
+        "At the limit",
+        "What becomes of outputs that are not finished there: cut as they are, or ended with <eos> at its own price.",
+        (("cut", "cut as they are"), ("force", "end with <eos>")),
+        ("greedy", "beam", "sample"),
+    ),
     _number("no_repeat", "No repeated n-gram", "No n tokens in a row twice; 0 allows all.", 0, 20, ("greedy", "beam", "sample")),
     _number("nbest", "Outputs shown", "How many outputs the search hands back.", 1, MAX_BEAM, FINITE),
     _number(

@@ -15,6 +15,7 @@ from gradio.utils import get_upload_folder
 
 from seqdemo.ui import assets, pages
 from seqdemo.ui.answers import Answers
+from seqdemo.ui.api import add_endpoints
 from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.checks import TASKS
 from seqdemo.ui.service import Service
@@ -32,6 +33,7 @@ def build(service: Any = None, root: Path | None = None) -> gr.Blocks:
     with gr.Blocks(title="seqdemo", analytics_enabled=False, fill_width=True, delete_cache=(CLEAN_EVERY, KEEP_UPLOADS)) as app:
         gr.Navbar(visible=False)  # type: ignore[attr-defined]
         pages.task_page(answers, "translate")
+        add_endpoints(answers)
     for task, name, path in pages.TASK_PAGES[1:]:
         with app.route(name, path):
             pages.task_page(answers, task)

@@ -113,6 +113,14 @@ class Service:
 
         return playground.replay(found.checkpoint, found.run, tokens)
 
+    def score(self, question: Question, target: str) -> Trace:
+        """The replay of an output the person gives."""
+        single_thread()
+        from seqdemo import playground
+
+        checkpoint = self.checkpoint(question.checkpoint, question.revision)
+        return playground.score(checkpoint, question.given, target, language=question.language or "")
+
     def warm(self, names: list[str]) -> None:
         """Load what the pages open with, so that the first question does not wait for it."""
         single_thread()

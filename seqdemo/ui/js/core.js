@@ -52,10 +52,10 @@ function signed(value, digits = 3) {
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
 }
 
-function probability(logp) {
+function probability(logp, digits = 2) {
   if (logp === null || logp === undefined) return "0";
   const p = Math.exp(logp);
-  if (p >= 0.0995) return p >= 0.9995 ? "1.00" : p.toFixed(2);
+  if (p >= 0.0995) return p >= 0.9995 ? "1.00" : p.toFixed(digits);
   return p >= 0.00095 ? p.toFixed(3) : p.toExponential(0).replace("e-", "·10⁻").replace(/\d+$/, (n) => superscript(n));
 }
 

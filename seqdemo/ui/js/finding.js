@@ -63,8 +63,8 @@ function finding(a, b, task) {
     return [`${capital(nameA)} and ${nameB} agree: the same ${noun}, ${word} for ${word}.`];
   }
   const where = unitNumber(left.pieces, at, a.kind);
-  const tokens = [quoted(left, at, a.kind, "A"), ` (${probability(left.logps[at])})`];
-  const others = [quoted(right, at, b.kind, "B"), ` (${probability(right.logps[at])})`];
+  const tokens = [quoted(left, at, a.kind, "A"), ` (${probability(left.logps[at], 3)})`];
+  const others = [quoted(right, at, b.kind, "B"), ` (${probability(right.logps[at], 3)})`];
   if (b.edited) {
     return [`Under the edit, B parts from A at ${word} ${where}: `, ...others, " instead of ", ...tokens, ". What it costs stands in column B."];
   }

@@ -62,10 +62,12 @@ class PhotoView {
 
 // Attention of one word over the picture: a smooth veil that is clear where the model looks.
 function paintOverlay(canvas, image, weights, offset, grid, strength) {
-  const size = canvas.width;
+  const wide = canvas.width;
+  const high = image && image.naturalWidth ? Math.round((wide * image.naturalHeight) / image.naturalWidth) : canvas.height;
+  if (canvas.height !== high) canvas.height = high;
   const context = canvas.getContext("2d");
-  context.clearRect(0, 0, size, size);
-  if (image) context.drawImage(image, 0, 0, size, size);
+  context.clearRect(0, 0, wide, high);
+  if (image) context.drawImage(image, 0, 0, wide, high);
   const small = document.createElement("canvas");
   small.width = small.height = grid;
   const pixels = small.getContext("2d").createImageData(grid, grid);
@@ -77,7 +79,7 @@ function paintOverlay(canvas, image, weights, offset, grid, strength) {
   small.getContext("2d").putImageData(pixels, 0, 0);
   context.imageSmoothingEnabled = true;
   context.imageSmoothingQuality = "high";
-  context.drawImage(small, 0, 0, size, size);
+  context.drawImage(small, 0, 0, wide, high);
 }
 
 class OverlayPanel {
@@ -185,7 +187,7 @@ class OverlayPanel {
       canvas.width = canvas.height = 320;
       paintOverlay(canvas, this.image, column.trace.attention, t * this.grid * this.grid, this.grid, this.strength);
       const [x, y] = [10 + (t % across) * 170, 10 + Math.floor(t / across) * 196];
-      root.append(svg("image", { x, y, width: 160, height: 160, href: canvas.toDataURL("image/jpeg", 0.85) }));
+      root.append(svg("image", { x, y, width: 160, height: 160, preserveAspectRatio: "xMidYMid meet", href: canvas.toDataURL("image/jpeg", 0.85) }));
       root.append(svg("text", { x: x + 80, y: y + 178, fill: css("ink"), "font-size": 14, "text-anchor": "middle" }, pieceName(column.trace.pieces[t], column.kind.target)));
     });
     return { node: root };
