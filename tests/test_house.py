@@ -26,7 +26,8 @@ LAYERS = (
     {"model", "whatif"},
     {"trace", "checkpoints", "search", "figures"},
     {"playground"},
-    {"ui", "__main__"},
+    {"ui", "commandline"},
+    {"__main__"},
 )
 NARROWER = {"search": {"errors", "state", "records", "config"}, "figures": {"errors", "records"}}  # all they may import
 WITHOUT_TORCH = ("figures", "records", "errors", "config")
@@ -189,8 +190,8 @@ def tracked() -> tuple[Path, ...]:
     return tuple(file for file in files if not any(part in made or part.startswith(".v") for part in file.parts))
 
 
-# Homes, mounts and neighbours of the folder: places that exist on one machine only.
-SOMEBODYS_PLACE = re.compile(r"(?<![\w.:/~-])/(?:home|root|Users|work|opt|mnt)/[\w.]|\.\./(?:shared|data)\b")
+# Mounts and neighbours of the folder: places that exist on one machine only.
+SOMEBODYS_PLACE = re.compile(r"(?<![\w.:/~-])/(?:root|work|opt|mnt)/[\w.]|\.\./(?:shared|data)\b")
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 
 
