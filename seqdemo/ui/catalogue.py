@@ -151,7 +151,7 @@ def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[
         "name": config["name"],
         "title": title_of(config, model),
         "task": config["task"],
-        "about": config.get("description", ""),
+        "about": config.get("about", ""),
         "attention": model.has_attention,
         "kinds": {"source": kinds.get("source", "characters"), "target": kinds.get("target", "characters")},
         "languages": config.get("languages", []) if len(config.get("languages", [])) > 1 else [],

@@ -37,7 +37,7 @@ function mount(element, props, trigger, watch, upload) {
   const body = el("div", { class: "s-page" });
   root.append(header(first.setup.page, first.setup.words), body, footer());
   const setup = first.setup;
-  if (setup.kind === "workbench") setup.checkpoints.publication(...visitorModels().filter((card) => card.task === setup.task));
+  if (setup.kind === "workbench") setup.checkpoints.push(...visitorModels().filter((card) => card.task === setup.task));
   const mounts = { workbench: mountWorkbench, models: mountModels };
   const page = mounts[first.setup.kind](body, first, trigger, upload);
   page.upload = upload;
