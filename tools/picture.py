@@ -20,9 +20,9 @@ from playwright.sync_api import Page, sync_playwright
 
 FOLDER = environment.ROOT / ".docs"
 SENTENCE = "Zwei Männer spielen Gitarre auf der Straße."
-SIZE = {"width": 1240, "height": 860}
+SIZE = {"width": 1240, "height": 1120}
 FILM_WIDTH = 800
-COLOURS = 96
+COLOURS = 160
 Film = list[tuple[Image.Image, int]]  # pictures and how long each stays, in milliseconds
 
 
@@ -75,7 +75,10 @@ def type_and_look(page: Page) -> Film:
 
 
 def save_film(film: Film) -> None:
-    palette = film[-2][0].quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+    strip = Image.new("RGB", (FILM_WIDTH, sum(picture.height for picture, _ in film)))
+    for number, (picture, _) in enumerate(film):
+        strip.paste(picture, (0, number * picture.height))
+    palette = strip.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
     frames = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture, _ in film]
     times = [milliseconds for _, milliseconds in film]
     frames[0].save(FOLDER / "playground.gif", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True)
