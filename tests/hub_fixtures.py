@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seqdemo.checkpoints.push import staged
+from seqdemo.checkpoints.publication import staged
 from tests.hub_server import Hub
 from tests.spoiling import good
 

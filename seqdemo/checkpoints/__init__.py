@@ -10,7 +10,7 @@ cache.py        the Hub's cache on disk
 client.py       work in a child process with a deadline; the switches of the Hub's client
 child.py        that process: download.py, upload.py, wire.py
 sentences.py    what a person is told when the Hub fails
-push.py         publish a folder as a repository
+publication.py  publish a folder as a repository
 pretrained.py   Seq2Seq and LanguageModel with from_pretrained, save_pretrained, push_to_hub
 shelf.py        visitors' models, bounded
 pins.py         which commits stand in for checkpoints that are not bundled
@@ -20,7 +20,7 @@ from seqdemo.checkpoints.bundled import bundled_folder, shared_folder
 from seqdemo.checkpoints.folder import Damaged, write_manifest
 from seqdemo.checkpoints.library import Offer, load, look, names
 from seqdemo.checkpoints.pretrained import LanguageModel, Seq2Seq
-from seqdemo.checkpoints.push import Published, push
+from seqdemo.checkpoints.publication import Published, push
 from seqdemo.checkpoints.sentences import HubError
 from seqdemo.checkpoints.shelf import Key, ModelShelf
 from seqdemo.checkpoints.store import Checkpoint, save

@@ -173,12 +173,16 @@ def manifest_of(files: dict[str, bytes]) -> bytes:
     return pretty_json({"format": FORMAT, "files": {name: digest(files[name]) for name in names}})
 
 
+def belongs(name: str) -> bool:
+    """Whether it is a file of the kinds that a checkpoint consists of, not something that lies beside them."""
+    return BARE_NAME.fullmatch(name) is not None and (name == CARD or Path(name).suffix in CEILINGS_BY_SUFFIX)
+
+
 def write_manifest(folder: str | Path) -> Path:
-    """Record the sha256 and size of every plain file of the folder; run it after an intended change of a file."""
+    """Record the sha256 and size of a checkpoint's files; run it after an intended change of one."""
     opened = Folder(Path(folder))
-    names = [name for name in opened.paths if BARE_NAME.fullmatch(name)]
     path = opened.path / MANIFEST
-    replace_file(path, manifest_of({name: opened.read(name) for name in names if name != MANIFEST}))
+    replace_file(path, manifest_of({name: opened.read(name) for name in opened.paths if name != MANIFEST and belongs(name)}))
     return path
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from seqdemo import model
 from seqdemo.checkpoints.client import Watch
 from seqdemo.checkpoints.library import DEADLINE, Place, resolve, visit
-from seqdemo.checkpoints.push import Published, push
+from seqdemo.checkpoints.publication import Published, push
 from seqdemo.checkpoints.store import Baggage, load_bare, save_model
 
 Self = TypeVar("Self", bound="Pretrained")

@@ -14,7 +14,7 @@ SENTENCES = {
     "proxy": "The proxy that the environment names (HTTP_PROXY, HTTPS_PROXY) cannot be used: {detail}. Correct it or unset it.",
     "certificate": "The connection to {endpoint} is not secure by this machine's clock and certificates; check the date first.",
     "slow": "The Hub at {endpoint} does not answer; try again later.",
-    "deadline": "{repo} was not there after {detail} seconds, so the attempt was ended; try again when the connection is better.",
+    "deadline": "{repo}: not done after {detail} seconds, so the attempt was ended; try again when the connection is better.",
     "cut-short": "The connection broke off several times while {repo} was on its way; try again.",
     "damaged": "{detail} of {repo} arrives damaged every time; try again over another connection.",
     "rate-limited": "The Hub asks for a pause of {detail} seconds before anything more is asked (rate limit); try again then.",
@@ -39,7 +39,7 @@ SENTENCES = {
     "differs": "{repo} does not hold what was sent ({detail}); run this again.",
     "public": "{repo} exists and is public, but a private one was asked for; change that on its page, or choose another name.",
     "cancelled": "Stopped; {repo} was not loaded.",
-    "crashed": "The process that fetches from the Hub ended unexpectedly; try again.",
+    "crashed": "The process that talks to the Hub ended unexpectedly; try again.",
     "unknown": "{repo}: {detail}",
 }
 

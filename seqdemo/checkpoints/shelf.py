@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from seqdemo.checkpoints import cache
 from seqdemo.checkpoints.folder import MB
 from seqdemo.checkpoints.library import load, repository
 from seqdemo.checkpoints.store import Checkpoint
@@ -40,11 +41,12 @@ class ModelShelf:
         deadline: float | None = None,
     ) -> Checkpoint:
         """The checkpoint of a repository id that a stranger typed; `repo` and `revision` of the result make its Key."""
-        wanted = Key(*repository(repo, revision))
+        wanted = self._exact(Key(*repository(repo, revision)))
         found = self._held(wanted)
         if found:
             return found
         with self._alone(wanted.repo):
+            wanted = self._exact(wanted)
             found = self._held(wanted)
             if found:
                 return found
@@ -54,6 +56,11 @@ class ModelShelf:
 
     def get(self, key: Key) -> Checkpoint:
         return self.visit(*key)
+
+    def _exact(self, key: Key) -> Key:
+        """With the commit that the cache has of a branch."""
+        snapshot = cache.snapshot(cache.visitors_folder(), *key)
+        return Key(key.repo, snapshot.name) if snapshot else key
 
     def _held(self, key: Key) -> Checkpoint | None:
         with self.lock:

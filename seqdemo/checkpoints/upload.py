@@ -6,6 +6,7 @@ Running it again is always safe: what is there already is not sent, and a commit
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,9 @@ def upload(request: dict[str, Any], note: Note) -> dict[str, Any]:
         note(f"sending {len(sent)} files, {report['bytes']:,} bytes")
         commit(target, info, operations(sent, stale), request["message"], lambda now: difference(now) == ([], []))
         report["revision"] = verified(target, difference)
+    if not request["dry_run"]:
+        for variable in request["variables"].items():
+            attempt(partial(target.api.add_space_variable, target.repo, *variable), target.deadline)
     return report
 
 

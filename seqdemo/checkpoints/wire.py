@@ -109,7 +109,7 @@ def classify(error: BaseException) -> tuple[str, str]:
         return "hostile", str(error)
     if isinstance(error, errors.OfflineModeIsEnabled):
         return "offline-mode", ""
-    if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__:
+    if isinstance(error, errors.LocalEntryNotFoundError | RuntimeError) and error.__cause__:  # what the library wraps
         return classify(error.__cause__)
     for kind, name in ((errors.GatedRepoError, "gated"), (errors.DisabledRepoError, "disabled")):
         if isinstance(error, kind):

@@ -49,9 +49,9 @@ class Published:
         return "\n".join([*lines, *([f"Now at {self.revision}."] if not self.dry_run else [])])
 
 
-def staged(folder: str | Path) -> dict[str, bytes]:
-    """The files of a checkpoint as its repository holds them: those the manifest names, the card, the shared CNN copied in,
-    and a manifest of it all. A folder that would not load is not published."""
+def staged(folder: str | Path, card: str = "") -> dict[str, bytes]:
+    """The files of a checkpoint as its repository holds them: those the manifest names, the card (`card` where the folder has
+    none), the shared CNN copied in, and a manifest of it all. A folder that would not load is not published."""
     opened, config = open_folder(Path(folder))
     if config["tokenizers"]:
         load_folder(opened.path)
@@ -59,8 +59,8 @@ def staged(folder: str | Path) -> dict[str, bytes]:
         load_model(opened, config)
     names = [name for name in opened.manifest if name != CARD]
     staged = {name: opened.checked(name) for name in names}
-    if CARD in opened:
-        staged[CARD] = opened.read(CARD)
+    if CARD in opened or card:
+        staged[CARD] = opened.read(CARD) if CARD in opened else card.encode()
     if "shared" in config:
         staged[config["shared"]["cnn"]["file"]] = read_cnn(opened, config["shared"]["cnn"])
     return {**staged, MANIFEST: manifest_of(staged)}
@@ -73,9 +73,10 @@ def push(
     dry_run: bool = False,
     message: str = "",
     note: Callable[[str], None] | None = None,
+    card: str = "",
 ) -> Published:
     """One commit that makes `repo` hold the checkpoint, or none where it does already."""
-    files = staged(folder)
+    files = staged(folder, card)
     with tempfile.TemporaryDirectory() as place:
         pairs = []
         for name, data in files.items():
@@ -93,12 +94,15 @@ def push_files(
     dry_run: bool,
     message: str,
     note: Callable[[str], None] | None = None,
+    variables: dict[str, str] | None = None,
 ) -> Published:
-    """`files`: (path in the repository, local path); `prune`: endings of names, or folders with /, that are wholly ours."""
+    """`files`: (path in the repository, local path); `prune`: endings of names, or folders with /, that are wholly ours;
+    `variables`: public settings of a Space."""
     repo, _ = repository(repo, None)
     request: dict[str, Any] = {"files": files, "repo": repo, "kind": kind, "prune": prune, "private": private, "dry_run": dry_run}
     try:
-        done = run_child("upload", {**request, "message": message}, Watch(SECONDS, note=note), anonymous=False)
+        request |= {"message": message, "variables": variables or {}}
+        done = run_child("upload", request, Watch(SECONDS, note=note), anonymous=False)
     except Failure as failure:
         raise hub_error(failure, repo) from None
     return Published(
