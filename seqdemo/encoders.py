@@ -18,28 +18,29 @@ from seqdemo.config import ModelConfig
 from seqdemo.products import tanh
 from seqdemo.state import Memory
 
-AskAt = Callable[[int, str, int], Ask]  # (layer, direction, position) -> what-if
+AskAt = Callable[[int, str, Tensor], Ask]  # (layer, direction, position of each row) -> what-if
 DIRECTIONS = ("forward", "backward")
 
 
 class Encoded(NamedTuple):
-    """A Memory, and the gates of every step by layer and direction, in the order of the positions."""
+    """A Memory, and the gates of every step by layer and direction, in the order of the positions (for the backward cells,
+    of the positions of the longest sentence: a shorter one is read later)."""
 
     memory: Memory
     gates: dict[tuple[int, str], list[Gates]]
 
 
 def mirror(lengths_B: Tensor, steps: int) -> Tensor:
-    """For each row the positions that turn its real part round and leave its padding where it is; counted through the whole
-    batch, row after row."""
+    """For each row the positions that turn its real part round and leave its padding where it is."""
     position_BS = torch.arange(steps, device=lengths_B.device).expand(len(lengths_B), steps)
     turned_BS = lengths_B[:, None] - 1 - position_BS
-    first_B1 = torch.arange(len(lengths_B), device=lengths_B.device)[:, None] * steps
-    return torch.where(turned_BS >= 0, turned_BS, position_BS) + first_B1
+    return torch.where(turned_BS >= 0, turned_BS, position_BS)
 
 
 def reorder(x_BSH: Tensor, order_BS: Tensor) -> Tensor:
-    return x_BSH.flatten(0, 1).index_select(0, order_BS.flatten()).view_as(x_BSH)
+    rows, steps = order_BS.shape
+    row_B1 = torch.arange(rows, device=order_BS.device)[:, None]
+    return x_BSH.flatten(0, 1).index_select(0, (row_B1 * steps + order_BS).flatten()).view_as(x_BSH)
 
 
 class TextEncoder(nn.Module):
@@ -77,9 +78,8 @@ class TextEncoder(nn.Module):
         self, cell: Cell, x_BSE: Tensor, lengths_B: Tensor, order_BS: Tensor, direction: str, layer: int, ask: AskAt | None
     ) -> tuple[Tensor, Tensor, list[Gates]]:
         backward = direction == "backward"
-        steps = order_BS.shape[1]
         zx_BSG = cell.project(reorder(x_BSE, order_BS) if backward else x_BSE)
-        asked = (lambda t: ask(layer, direction, steps - 1 - t if backward else t)) if ask else None
+        asked = (lambda t: ask(layer, direction, order_BS[:, t] if backward else torch.full_like(lengths_B, t))) if ask else None
         start: State = cell.initial(zx_BSG.new_zeros(len(lengths_B), self.hidden))
         states, gates = unroll(cell, zx_BSG, start, asked)
         states_BSH = torch.stack([state.h for state in states], 1)

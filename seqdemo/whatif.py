@@ -51,9 +51,9 @@ class WhatIf:
     def encoder(self) -> AskAt | None:
         clamps = [clamp for clamp in self.clamps if clamp.part == "encoder"]
 
-        def ask(layer: int, direction: str, position: int) -> Ask:
+        def ask(layer: int, direction: str, position_B: Tensor) -> Ask:
             meant = [clamp for clamp in clamps if clamp.layer == layer and clamp.direction == direction]
-            return self.ask(meant, torch.tensor([position]))
+            return self.ask(meant, position_B)
 
         return ask if clamps else None
 
