@@ -6,8 +6,9 @@ is what lets a run resume in the middle of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import sentencepiece
@@ -21,6 +22,7 @@ from training.data.records import Dataset, Example
 from training.features import Features
 from training.recipes import Recipe
 
+T = TypeVar("T")
 BUCKETS = 100  # batches that are sorted by length together
 
 
@@ -35,7 +37,11 @@ class Batch(NamedTuple):
         return int((self.target_out_BT != PAD).sum())
 
     def shard(self, rank: int, world: int) -> Batch:
-        """Every world-th row; the shape stays as wide as the whole batch's, which changes nothing."""
+        """Every world-th row, as wide as the whole batch, which changes nothing; where rows do not suffice, one that does not
+        count."""
+        if rank >= len(self.target_in_BT):
+            alone = self.shard(0, len(self.target_in_BT))
+            return alone._replace(target_out_BT=torch.full_like(alone.target_out_BT, PAD))
         return Batch(*(None if part is None else part[rank::world] for part in self))  # type: ignore[arg-type]
 
 
@@ -60,6 +66,23 @@ def pad(rows: list[np.ndarray]) -> Tensor:
     for row, ids in zip(out, rows):
         row[: len(ids)] = ids
     return torch.from_numpy(out)
+
+
+@dataclass(frozen=True)
+class Epoch(Generic[T]):
+    """The batches of an epoch, each made when its turn comes."""
+
+    count: int
+    make: Callable[[int], T]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def after(self, used: int) -> Iterator[T]:
+        return map(self.make, range(used, self.count))
+
+    def __iter__(self) -> Iterator[T]:
+        return self.after(0)
 
 
 class TextSources:
@@ -106,15 +129,19 @@ class Pairs:
     def target_ids(self, text: str) -> np.ndarray:
         return np.array([BOS, *self.target_text.encode(text).ids, EOS], dtype=np.int32)
 
-    def batches(self, examples: Sequence[Example], epoch: int | None = None) -> Iterator[Batch]:
+    def batches(self, examples: Sequence[Example], epoch: int | None = None) -> Epoch[Batch]:
         """In random order with an epoch, otherwise in order of length."""
         sources = self.sources(examples, epoch)
         targets = [self.target_ids(example.references[0]) for example in examples]
         lengths_N2 = np.stack([[len(target) for target in targets], sources.lengths], 1)
         rng = None if epoch is None else np.random.default_rng([self.recipe.seed, epoch, 1])
-        for rows in grouped(lengths_N2, self.recipe.tokens, rng):
-            target_BT = pad([targets[row] for row in rows])
-            yield Batch(*sources.stack(rows), target_BT[:, :-1], target_BT[:, 1:])
+        groups = grouped(lengths_N2, self.recipe.tokens, rng)
+
+        def make(index: int) -> Batch:
+            target_BT = pad([targets[row] for row in groups[index]])
+            return Batch(*sources.stack(groups[index]), target_BT[:, :-1], target_BT[:, 1:])
+
+        return Epoch(len(groups), make)
 
 
 class Sentences(Pairs):
@@ -192,10 +219,14 @@ def token_loss(logits_BTV: Tensor, target_out_BT: Tensor, label_smoothing: float
     )
 
 
-def windows(ids: np.ndarray, streams: int, window: int) -> Iterator[tuple[Tensor, Tensor]]:
+def windows(ids: np.ndarray, streams: int, window: int) -> Epoch[tuple[Tensor, Tensor]]:
     """A long text as `streams` texts read side by side, `window` characters at a time: (input, output)."""
     length = (len(ids) - 1) // streams
     inputs = torch.from_numpy(ids[: streams * length].astype(np.int64)).view(streams, length)
     outputs = torch.from_numpy(ids[1 : streams * length + 1].astype(np.int64)).view(streams, length)
-    for start in range(0, length, window):
-        yield inputs[:, start : start + window], outputs[:, start : start + window]
+
+    def make(index: int) -> tuple[Tensor, Tensor]:
+        part = slice(index * window, (index + 1) * window)
+        return inputs[:, part], outputs[:, part]
+
+    return Epoch(-(-length // window), make)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
 from training import metrics
-from training.batches import Batch, Pairs, token_loss, windows
+from training.batches import Batch, Epoch, Pairs, token_loss, windows
 from training.data.records import Dataset, Example
 from training.recipes import Recipe
 
@@ -33,7 +32,7 @@ class Score(NamedTuple):
 
 
 class Task(Protocol):
-    def epoch(self, number: int) -> Iterator[Any]: ...
+    def epoch(self, number: int) -> Epoch[Any]: ...
 
     def loss(self, model: nn.Module, batch: Any, smoothing: float) -> Loss: ...
 
@@ -55,7 +54,7 @@ class PairTask:
         self.dev = dataset.dev.sample(recipe.dev_size, seed=0).examples
         self.scheduled = 0.0
 
-    def epoch(self, number: int) -> Iterator[Batch]:
+    def epoch(self, number: int) -> Epoch[Batch]:
         return self.pairs.batches(self.train, number)
 
     def shard(self, batch: Batch, rank: int, world: int) -> Batch:
@@ -139,7 +138,7 @@ class TextTask:
     def ids(self, text: str) -> np.ndarray:
         return np.array([BOS, *self.text.encode(text).ids, EOS], dtype=np.int32)
 
-    def epoch(self, number: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def epoch(self, number: int) -> Epoch[tuple[Tensor, Tensor]]:
         """Each epoch starts elsewhere in the text, so that windows do not always break at the same places."""
         self.state = None
         shift = int(np.random.default_rng([self.recipe.seed, number]).integers(len(self.train_ids)))
