@@ -80,7 +80,7 @@ class ToyService:
                 self.cancelled.set()
                 raise InputError("Stopped.")
             if progress:
-                progress(expansions * 100, 20_000)
+                progress(expansions * 100, -5.0, -3.0)
             time.sleep(0.05)
 
     def apply(self, model: Any, edit: Any) -> None:

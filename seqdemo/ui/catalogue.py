@@ -88,6 +88,11 @@ class Catalogue:
             return list(json.loads(path.read_text("utf-8")))
         return photographs() if task == "caption" else EXAMPLES.get(task, [])
 
+    def frozen_answer(self, task: str) -> dict[str, Any] | None:
+        """The worked result a page opens with; made by `python -m seqdemo.ui.freeze`."""
+        path = self.gallery() / f"{task}.frozen.json"
+        return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
     def example_photo(self, name: Any) -> bytes:
         known = {example.get("photo"): example for example in self.examples("caption")}
         if not isinstance(name, str) or name not in known:
@@ -100,10 +105,7 @@ class Catalogue:
     def setup(self, task: str) -> dict[str, Any]:
         """Everything a task page's scripts need before any question."""
         cards = self.of_task(task)
-        frozen = frozen_answer(task)
-        model = (
-            cards[0]["name"] if cards else (frozen or {}).get("columns", {}).get("A", {}).get("spec", {}).get("checkpoint", "")
-        )
+        model = cards[0]["name"] if cards else ""
         examples = self.examples(task)
         first = examples[0] if examples else {}
         column = {"checkpoint": model, "edits": []}
@@ -233,13 +235,6 @@ def units_of(metrics: dict[str, Any]) -> dict[str, Any]:
 
 def _bucket(row: dict[str, Any]) -> str:
     return f"{row['from']}+" if row["to"] is None else f"{row['from']}–{row['to']}"
-
-
-@cache
-def frozen_answer(task: str) -> dict[str, Any] | None:
-    """The worked result a page opens with; made by `python -m seqdemo.ui.freeze`."""
-    path = files("seqdemo.ui.frozen") / f"{task}.json"
-    return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 
 @cache

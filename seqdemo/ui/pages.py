@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from seqdemo.ui.answers import Answers
-from seqdemo.ui.catalogue import Catalogue, frozen_answer
+from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.component import packed_value, page_component
 
 TASK_PAGES = (
@@ -26,7 +26,7 @@ TELL_EVERY = 0.25
 
 
 def content(catalogue: Catalogue, task: str) -> dict[str, Any]:
-    return {"setup": catalogue.setup(task), "answer": frozen_answer(task)}
+    return {"setup": catalogue.setup(task), "answer": catalogue.frozen_answer(task)}
 
 
 def task_page(answers: Answers, task: str) -> None:

@@ -68,6 +68,14 @@ function finding(a, b, task) {
   if (b.edited) {
     return [`Under the edit, B parts from A at ${word} ${where}: `, ...others, " instead of ", ...tokens, ". What it costs stands in column B."];
   }
+  if (task === "complete") {
+    const each = (item) => probability(item.total / Math.max(1, item.logps.length), 2);
+    return [
+      `They part at letter ${where}: `, ...tokens, " in A and ", ...others, " in B. On average a letter of A has probability ",
+      { text: each(left), mark: "strong" }, ", one of B ", { text: each(right), mark: "strong" },
+      b.options.strategy === "sample" ? ": a draw takes unlikely letters too, and does not run in circles." : ".",
+    ];
+  }
   const gain = right.total - left.total;
   const gap = Math.abs(left.logps[at] - right.logps[at]);
   const ahead = left.logps[at] >= right.logps[at];

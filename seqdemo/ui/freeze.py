@@ -1,0 +1,53 @@
+"""`python -m seqdemo.ui.freeze`: decodes what each page opens with and writes it beside the examples, so that a page shows a
+worked result before any model is loaded. Run it again whenever a checkpoint or the first example of a page changes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from seqdemo.errors import InputError
+from seqdemo.ui.answers import Answers
+from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.checks import TASKS
+from seqdemo.ui.launch import checkpoints_folder
+from seqdemo.ui.service import Service
+
+
+def opening_question(setup: dict[str, Any]) -> dict[str, Any]:
+    """What the page itself would ask first."""
+    start = setup["start"]
+    given = {"example": start["example"]} if setup["task"] == "caption" else {"text": start["text"]}
+    gates = "memory" if setup["tab"] == "text" else ""
+    return {"task": setup["task"], "input": given, "language": start["language"], "columns": start["columns"], "gates": gates}
+
+
+def frozen(answers: Answers, task: str) -> dict[str, Any]:
+    answer = answers.answer(opening_question(answers.catalogue.setup(task)))
+    for column in answer["columns"].values():
+        if "error" in column:
+            raise InputError(f"{task}: {column['error']}")
+        column.pop("took", None)
+    return answer
+
+
+def freeze(root: Path, service: Any = None) -> list[Path]:
+    """Writes gallery/<task>.frozen.json for every task that has a model."""
+    with tempfile.TemporaryDirectory() as uploads:
+        answers = Answers(service or Service(), Catalogue(root), Path(uploads))
+        written = []
+        for task in TASKS:
+            if not answers.catalogue.names(task):
+                continue
+            path = root / "gallery" / f"{task}.frozen.json"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(frozen(answers, task), ensure_ascii=True, separators=(",", ":")), "utf-8")
+            written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    for path in freeze(checkpoints_folder()):
+        print(f"{path.name}: {path.stat().st_size:,} bytes")

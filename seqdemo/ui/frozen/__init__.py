@@ -1,1 +1,0 @@
-"""Worked results the pages open with, one file a task; `python -m seqdemo.ui.freeze` writes them."""
