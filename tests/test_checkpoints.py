@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ import torch
 from safetensors.torch import load_file
 
 from seqdemo import checkpoints
+from seqdemo.checkpoints.store import blueprint, load_folder
+from seqdemo.checkpoints.weights import fill
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
-from seqdemo.text import Characters, Subwords, Words
+from seqdemo.text import SPECIALS, Characters, Subwords, Words
 from tests.malformed import CASES, make
 from tests.spoiling import CHARS, SIZES, Case, evil_pickle, good, mark_of
 
@@ -128,6 +131,57 @@ def test_names_are_the_bundled_folders_that_hold_a_config(tmp_path: Path, monkey
     assert checkpoints.load("b").folder == tmp_path / "b"
     with pytest.raises(InputError, match="There is no checkpoint 'c'; there are b"):
         checkpoints.load("c")
+
+
+def test_a_shared_cnn_is_never_replaced_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
+    config = ModelConfig(target_vocabulary=len(CHARS), encoder="image", cnn="efficientnet-lite0", **SIZES)
+    models = {"one": Seq2Seq(config), "two": Seq2Seq(config)}
+    for name, model in models.items():
+        checkpoints.save(tmp_path / name, model, {"name": name, "task": "caption"}, None, CHARS, shared=tmp_path / "shared")
+    for name, model in models.items():
+        assert_same_weights(model, checkpoints.load(name).model)
+
+
+@pytest.mark.parametrize(
+    "card, summary",
+    [
+        ("", ""),
+        ("---\nlicense: mit\n---\n\n# name\n\nIt translates.\nWell.\n\nMore.", "It translates.\nWell."),
+        ("# only a heading", ""),
+        ("x" * 1000, "x" * 600),
+    ],
+)
+def test_a_card_is_summed_up_by_its_first_paragraph(card: str, summary: str) -> None:
+    made = checkpoints.Checkpoint("a", "translate", torch.nn.Linear(1, 1), None, None, {}, card=card)
+    assert made.summary == summary
+
+
+def plain_load(folder: Path) -> Seq2Seq:
+    """The same with no check at all."""
+    config = json.loads((folder / "config.json").read_bytes())
+    Characters.parse((folder / "pieces.json").read_bytes())
+    model = blueprint(config)
+    fill(model, {name: tensor.float() for name, tensor in load_file(folder / "model.safetensors").items()})
+    return model  # type: ignore[return-value]
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(9):
+        begun = time.process_time()
+        call()
+        times.append(time.process_time() - begun)
+    return sorted(times)[4]
+
+
+def test_the_checks_of_a_shipped_size_cost_less_than_50_ms(tmp_path: Path) -> None:
+    letters = Characters([*SPECIALS, *map(chr, range(0x4E00, 0x4E00 + 5996))])
+    model = Seq2Seq(ModelConfig(target_vocabulary=6000, source_vocabulary=6000, share_embeddings=True, tie_readout=True))
+    folder = checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, letters, letters)
+    assert (folder / "model.safetensors").stat().st_size > 9_000_000
+    checked = cpu_seconds(lambda: load_folder(folder, trusted=True))
+    assert checked - cpu_seconds(lambda: plain_load(folder)) < 0.05
 
 
 @pytest.fixture(scope="module")

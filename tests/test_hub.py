@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -657,6 +658,26 @@ def test_two_visitors_of_one_repository_open_it_once(hub: Hub, sha: str) -> None
         found = list(pool.map(lambda _: shelf.visit(REPO, sha), range(4)))
     assert all(each is found[0] for each in found)
     assert hub.count("GET", "/lfs/") == 1 and not shelf.opening
+
+
+def test_a_crowd_of_visitors_is_asked_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[checkpoints.ModelShelf.__module__], "PATIENCE", 0.1)
+    arrived, go_on = threading.Semaphore(0), threading.Event()
+
+    def opener(repo: str, *_: str, **__: object) -> checkpoints.Checkpoint:
+        arrived.release()
+        go_on.wait(10)
+        return checkpoints.Checkpoint(repo, "translate", torch.nn.Linear(1, 1), None, None, {}, revision="main")
+
+    shelf = checkpoints.ModelShelf(openings=2, opener=opener)
+    with ThreadPoolExecutor(2) as pool:
+        first = [pool.submit(shelf.visit, f"u/{name}") for name in "ab"]
+        assert all(arrived.acquire(timeout=10) for _ in first)
+        with pytest.raises(InputError, match="Several other visitors"):
+            shelf.visit("u/c")
+        go_on.set()
+        assert [each.result().name for each in first] == ["u/a", "u/b"]
+    assert shelf.visit("u/c").name == "u/c"
 
 
 def test_another_visitor_is_served_while_one_waits(hub: Hub, sha: str, good_files: Files) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MEMORY = 256 << 20  # a tokenizer of 65,536 pieces takes a tenth of it
-CPU_SECONDS = 8
+CPU_SECONDS = 5
 
 
 def bare_packages(package: Path) -> None:

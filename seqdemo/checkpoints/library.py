@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from seqdemo.errors import InputError
 
 T = TypeVar("T")
 DEADLINE = 30.0
+_reading = threading.Lock()
 REPO = re.compile(r"(?!.*(\.\.|--))[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}")
 REVISION = re.compile(r"(?!.*(\.\.|//|\.lock))[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}")
 
@@ -83,7 +85,13 @@ def load(
     `anonymous`: read without any token, as everything that a stranger names. `progress(done, total)` counts bytes.
     """
     watch = Watch(deadline or float(os.environ.get("SEQDEMO_HUB_DEADLINE", DEADLINE)), progress, cancelled)
-    return visit(resolve(name, revision, anonymous, refresh), watch, load_place)
+    return visit(resolve(name, revision, anonymous, refresh), watch, load_strangers_place if anonymous else load_place)
+
+
+def load_strangers_place(place: Place) -> Checkpoint:
+    """One at a time: files of strangers may be large, and memory counts once."""
+    with _reading:
+        return load_place(place)
 
 
 def load_place(place: Place) -> Checkpoint:

@@ -14,6 +14,8 @@ from seqdemo.checkpoints.library import load, repository
 from seqdemo.checkpoints.store import Checkpoint
 from seqdemo.errors import InputError
 
+PATIENCE = 10.0  # seconds a visitor waits until others have finished fetching
+
 
 class Key(NamedTuple):
     """What a session keeps instead of the model: a repository and the commit it saw."""
@@ -24,10 +26,14 @@ class Key(NamedTuple):
 
 class ModelShelf:
     """The models used last, at most `count` of them and `ceiling` bytes. A session holds a Key and asks for the model each
-    time: one that was put away comes back from the disk's cache without a request."""
+    time: one that was put away comes back from the disk's cache without a request. `openings`: how many may be fetched at
+    the same time, each by a process of its own."""
 
-    def __init__(self, count: int = 4, ceiling: int = 512 * MB, opener: Callable[..., Checkpoint] = load) -> None:
+    def __init__(
+        self, count: int = 4, ceiling: int = 512 * MB, openings: int = 4, opener: Callable[..., Checkpoint] = load
+    ) -> None:
         self.count, self.ceiling, self.opener = count, ceiling, opener
+        self.doors = threading.BoundedSemaphore(openings)
         self.held: OrderedDict[Key, Checkpoint] = OrderedDict()
         self.lock = threading.Lock()
         self.opening: dict[str, tuple[threading.Lock, int]] = {}
@@ -50,7 +56,8 @@ class ModelShelf:
             found = self._held(wanted)
             if found:
                 return found
-            opened = self.opener(*wanted, anonymous=True, progress=progress, cancelled=cancelled, deadline=deadline)
+            with self._door():
+                opened = self.opener(*wanted, anonymous=True, progress=progress, cancelled=cancelled, deadline=deadline)
             self._keep(Key(wanted.repo, opened.revision), opened)
             return opened
 
@@ -67,6 +74,15 @@ class ModelShelf:
             if key in self.held:
                 self.held.move_to_end(key)
             return self.held.get(key)
+
+    @contextmanager
+    def _door(self) -> Iterator[None]:
+        if not self.doors.acquire(timeout=PATIENCE):
+            raise InputError("Several other visitors are loading models just now; try again in a minute.")
+        try:
+            yield
+        finally:
+            self.doors.release()
 
     def _keep(self, key: Key, checkpoint: Checkpoint) -> None:
         if checkpoint.size > self.ceiling:

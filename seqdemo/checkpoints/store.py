@@ -46,6 +46,13 @@ class Checkpoint:
         return tuple(self.config.get("languages", ()))
 
     @property
+    def summary(self) -> str:
+        """The first paragraph of the card, without its front matter; plain text."""
+        text = re.sub(r"\A---\n.*?\n---\n", "", self.card, flags=re.DOTALL)
+        paragraphs = (part.strip() for part in text.split("\n\n"))
+        return next((part for part in paragraphs if part and not part.startswith(("#", "<", "!", "|", "```"))), "")[:600]
+
+    @property
     def size(self) -> int:
         """Bytes the weights take in memory."""
         return sum(tensor.numel() * tensor.element_size() for tensor in own_tensors(self.model).values())
@@ -86,7 +93,7 @@ def save_model(folder: str | Path, model: nn.Module, baggage: Baggage, shared: s
     config |= {"architecture": architecture_of(model), "model": model.config.to_json()}  # type: ignore[union-attr, operator]
     weights = own_tensors(model)
     if model.config.encoder == "image":  # type: ignore[union-attr]
-        config["shared"] = {"cnn": save_cnn(Path(shared) if shared else path, model)}
+        config["shared"] = {"cnn": save_cnn(path, model, Path(shared) if shared else None)}
         weights = {name: tensor for name, tensor in weights.items() if not name.startswith(CNN_PREFIX)}
     check_config(config)
     written = {**baggage.files, WEIGHTS: to_bytes(weights, WEIGHTS), CONFIG: files.pretty_json(config)}
@@ -120,13 +127,16 @@ def tokenizer_files(source: Tokenizer | None, target: Tokenizer | None) -> tuple
     return specs, {file: tokenizer.dump() for tokenizer, file in named.values()}
 
 
-def save_cnn(path: Path, model: nn.Module) -> dict[str, str]:
-    """The CNN's weights under its own name; they are shared by every captioner over the same CNN."""
+def save_cnn(path: Path, model: nn.Module, shared: Path | None) -> dict[str, str]:
+    """The CNN's weights under its own name: in the shared folder, for every captioner over the same CNN, unless another
+    stands there under that name; then in the checkpoint's folder."""
     own = {name[len(CNN_PREFIX) :]: tensor for name, tensor in own_tensors(model).items() if name.startswith(CNN_PREFIX)}
     file = f"{model.config.cnn}.safetensors"  # type: ignore[union-attr]
     data = to_bytes(own, file)
-    path.mkdir(parents=True, exist_ok=True)
-    files.replace_file(path / file, data)
+    taken = shared is not None and (shared / file).exists() and (shared / file).read_bytes() != data
+    place = path if shared is None or taken else shared
+    place.mkdir(parents=True, exist_ok=True)
+    files.replace_file(place / file, data)
     return {"file": file, "sha256": hashlib.sha256(data).hexdigest()}
 
 

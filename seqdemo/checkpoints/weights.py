@@ -105,17 +105,12 @@ def _some(names: list[str]) -> str:
 
 
 def read_tensors(data: bytes, stored: dict[str, Stored], file: str) -> dict[str, Tensor]:
-    tensors = {}
+    view, tensors = memoryview(data), {}
     for name, entry in stored.items():
-        raw = (
-            torch.frombuffer(bytearray(data[entry.start : entry.end]), dtype=entry.dtype)
-            if entry.end > entry.start
-            else torch.zeros(0)
-        )
-        tensor = raw.to(torch.float32).reshape(entry.shape)
-        if not bool(torch.isfinite(tensor).all()):
+        raw = torch.frombuffer(bytearray(view[entry.start : entry.end]), dtype=entry.dtype)
+        tensors[name] = raw.to(torch.float32).reshape(entry.shape)
+        if not all(math.isfinite(extreme) for extreme in torch.aminmax(raw)):  # NaN is both
             raise InputError(f"{file}: {name} holds NaN or infinite values.")
-        tensors[name] = tensor
     return tensors
 
 
