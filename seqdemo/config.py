@@ -118,6 +118,8 @@ class ModelConfig:
             raise InputError("Shared embeddings need a text encoder with one vocabulary for source and target.")
         if self.tie_readout and (self.features or self.readout_input) != self.embedding:
             raise InputError("A tied readout needs features (or, without them, the readout's input) of the embedding's size.")
+        if self.has_attention and self.decoder == "attend-after" and not self.context_to_readout:
+            raise InputError("With attend-after the context must reach the readout: nothing else would ever see it.")
         if self.encoder != "none" and self.has_attention and self.score == "dot" and self.memory_size != self.decoder_hidden:
             raise InputError(
                 f"The dot score needs encoder states as wide as the decoder's: {self.memory_size} is not {self.decoder_hidden}."
