@@ -75,18 +75,22 @@ class TableState(NamedTuple):
 
 class Tables:
     """One random table a sentence, log p of a token given the step and the token before; and attention over 4 positions, the
-    last of them padding in every other sentence."""
+    last of them padding in every other sentence. `banned` is the share of impossible tokens, `dead` that of tokens after
+    which nothing is possible; with `levels`, ties abound."""
 
     SOURCE = 4
 
-    def __init__(self, seed: int, sentences: int, vocabulary: int, steps: int, levels: int = 0, banned: float = 0.0) -> None:
+    def __init__(
+        self, seed: int, sentences: int, vocabulary: int, steps: int, levels: int = 0, banned: float = 0.0, dead: float = 0.0
+    ) -> None:
         torch.manual_seed(seed)
         logits = torch.randn(sentences, steps, vocabulary, vocabulary) * 1.5
-        if levels:  # few different values, so that ties abound
+        if levels:
             logits = torch.randint(levels, logits.shape).float()
         allowed = torch.rand(logits.shape) >= banned
         allowed[..., EOS] = True
-        self.logp = logits.masked_fill(~allowed, -math.inf).log_softmax(-1)
+        logp = logits.masked_fill(~allowed, -math.inf).log_softmax(-1)
+        self.logp = logp.masked_fill(torch.rand(logp.shape[:-1])[..., None] < dead, -math.inf)
         self.weights = torch.rand(sentences, steps, vocabulary, self.SOURCE)
         self.mask = torch.ones(sentences, self.SOURCE, dtype=torch.bool)
         self.mask[1::2, -1] = False

@@ -98,9 +98,9 @@ def test_no_beam_finds_better(table: Tables, limit: int, beam: int, finished: st
     assert error.gap == pytest.approx(exact.hypotheses[0].score - walked.hypotheses[0].score)
 
 
-@given(tables, st.integers(1, 40), st.sampled_from(["none", "power"]), st.integers(1, 3))
-def test_a_spent_budget_leaves_a_bound_that_holds(table: Tables, expansions: int, norm: str, nbest: int) -> None:
-    options = SearchOptions(strategy="exact", nbest=nbest, length_norm=norm, expansions=expansions)
+@given(tables, st.integers(1, 40), st.sampled_from(["none", "power", "gnmt"]), st.sampled_from([-1.0, 1.0]), st.integers(1, 3))
+def test_a_spent_budget_leaves_a_bound_that_holds(table: Tables, expansions: int, norm: str, alpha: float, nbest: int) -> None:
+    options = SearchOptions(strategy="exact", nbest=nbest, length_norm=norm, alpha=alpha, expansions=expansions)
     found = exact_of(table, 5, options)
     best = all_outputs(table.lookup(), table.vocabulary, 5, options)
     certificate = found.certificate
@@ -110,7 +110,7 @@ def test_a_spent_budget_leaves_a_bound_that_holds(table: Tables, expansions: int
         assert found.hypotheses[0].tokens == best[0][2]
         assert "roved" in certificate.sentence
     else:
-        assert certificate.sentence.startswith(f"Budget spent after {certificate.expansions} expansions: nothing better than")
+        assert certificate.sentence.startswith(f"Budget spent after {certificate.expansions} expansion")
         assert f"{certificate.bound:.4f}" in certificate.sentence
     check_tree(found.tree)
 
@@ -180,7 +180,7 @@ def test_a_search_error_is_told_from_none_and_from_not_knowing() -> None:
     assert search_error(exact, narrow).gap == pytest.approx(math.log(0.4 / 0.27), abs=1e-6)
     assert search_error(exact, wide).missed is False
     assert search_error(unsure, wide).missed is None
-    assert "budget spent after 1 expansions" in search_error(unsure, wide).sentence
+    assert "budget spent after 1 expansion: nothing better than" in search_error(unsure, wide).sentence
     with pytest.raises(InputError, match="Only exact search"):
         search_error(wide, narrow)
 

@@ -33,6 +33,8 @@ def candidates(logp_KV: Tensor, slots: Slots, count: int) -> Candidates:
 
 
 def _best(logp_KV: Tensor, total_BW: Tensor, ended_BW: Tensor, count: int) -> Candidates:
+    """Each row's best tokens, then the best of a sentence's rows together, by total. A row that ended offers column 0 at log
+    probability 0: itself."""
     narrow = count <= NARROW
     logp_KC, token_KC = top(logp_KV, count) if narrow else (logp_KV, None)
     columns = logp_KC.shape[1]
@@ -60,7 +62,9 @@ class Stay:
       be pushed out by live ones that are still more probable.
     * The search stops when the whole beam is finished, or at the length limit.
     * What comes back is the beam, ranked by score. At the limit unfinished hypotheses are cut: they come back marked as
-      unfinished and compete by score, their length being the limit.
+      unfinished and compete by score, their length being the limit. Where the options force <eos> there, nothing else may
+      follow at the last step, at its own price.
+    * Where nothing may follow any hypothesis of a sentence, they are cut there.
     """
 
     group = 0
@@ -93,7 +97,9 @@ class Free:
       its present length, cannot beat the worst banked one; `never` when no live hypothesis can, at whatever length it may
       still end. Coverage, never above 0, is taken as 0 for a live one.
     * At the length limit the `width` best of the last step are banked as they are: unfinished ones come back marked as
-      unfinished and compete by score. What comes back is the bank, ranked by score.
+      unfinished and compete by score, unless the options force <eos> there, at its own price. What comes back is the bank,
+      ranked by score.
+    * Where nothing may follow any live hypothesis of a sentence, the search stops; with an empty bank, they are cut there.
     """
 
     group = 0

@@ -36,9 +36,9 @@ CHUNK = 256  # and from then on
 ROUNDING = 1e-6  # a first sieve in single precision lets this much more through than the one in double precision
 
 REASONS = {
-    "expansions": "Budget spent after {count} expansions",
-    "frontier": "Budget of open prefixes spent after {count} expansions",
-    "cancelled": "Stopped after {count} expansions",
+    "expansions": "Budget spent after {count}",
+    "frontier": "Budget of open prefixes spent after {count}",
+    "cancelled": "Stopped after {count}",
 }
 
 
@@ -304,18 +304,15 @@ class ExactSearch:
         return self.hypothesis(tree, int(place[node]) if node >= 0 else -1, score, False)
 
     def sentence(self, reason: str, places: int, open_score: float) -> str:
-        count = f"{self.expansions:,}"
+        count = f"{self.expansions:,} expansion{'s' if self.expansions > 1 else ''}"
+        if not self.best and open_score == -math.inf:
+            return f"Every path is a dead end after {count}: no complete output was found."
+        if self.best and places == len(self.best):
+            return f"Proved after {count}: {'nothing better exists' if places == 1 else f'these are the {places} best'}."
+        ahead = REASONS[reason].format(count=count)
         if not self.best:
-            ahead = (
-                REASONS[reason].format(count=count)
-                if open_score > -math.inf
-                else f"Every path is a dead end after {count} expansions"
-            )
             return f"{ahead}: no complete output was found."
-        if places == len(self.best):
-            listed = "nothing better exists" if places == 1 else f"these are the {places} best"
-            return f"Proved after {count} expansions: {listed}."
-        ahead = f"{REASONS[reason].format(count=count)}: nothing better than {open_score:.4f} can remain."
+        ahead = f"{ahead}: nothing better than {open_score:.4f} can remain."
         if places:
             return f"{ahead} The best {places} of the {len(self.best)} are proved."
         if self.scoring.norm != "none":
