@@ -147,6 +147,14 @@ def test_training_needs_its_extra_and_no_more() -> None:
     assert used - app == asked - weights
 
 
+def test_the_tests_import_nothing_that_set_up_does_not_install() -> None:
+    asked = requirement_names([*(ROOT / "requirements.txt").read_text().splitlines(), *extras()["training"], *extras()["test"]])
+    with_gradio = {"gradio_client", "httpx", "tomli"}
+    files = python_files("tests", "tools")
+    used = packages(outsiders(*files) - {file.stem for file in files})
+    assert {name.replace("_", "-") for name in used - with_gradio} <= {name.replace("_", "-") for name in asked}
+
+
 def test_the_product_needs_no_transformers() -> None:
     assert "transformers" not in outsiders(*python_files("seqdemo", "training"), ROOT / "app.py")
 

@@ -10,7 +10,7 @@ import sys
 import environment
 
 if __name__ == "__main__":
-    tools = "The tools of the tests and of training add about 160 MB of downloads."
+    tools = "The tools of the tests and of training add about 280 MB of downloads."
     environment.fill("tests", "--editable", ".[training,test]", size=tools)
     environment.fill_browser()
     if sys.argv[1:] == ["--install-only"]:
