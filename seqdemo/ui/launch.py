@@ -23,6 +23,7 @@ from seqdemo.ui.theme import theme
 
 QUEUE = 128  # 50 visitors with a question under way and one waiting, and room for programs
 CLEAN_EVERY, KEEP_UPLOADS = 600, 2400  # seconds: gone within the hour
+WARM_AFTER = 1.0  # seconds: the first visitor's page comes before the models
 PORTS = range(7860, 7960)
 
 
@@ -86,7 +87,9 @@ def serve(host: str, port: int | None) -> None:
     service = Service()
     app = build(service)
     launch(app, host, port, prevent_thread_lock=True)
-    threading.Thread(target=service.warm, args=(opening_models(checkpoints_folder()),), daemon=True).start()
+    first = threading.Timer(WARM_AFTER, service.warm, (opening_models(checkpoints_folder()),))
+    first.daemon = True
+    first.start()
     app.block_thread()
 
 

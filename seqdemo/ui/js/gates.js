@@ -97,12 +97,12 @@ class GateMap {
   draw(painter) {
     const colours = palette();
     const kind = SIGMOID.has(this.gateName) ? "weights" : "signed";
-    for (let step = 0; step < this.gate.steps; step++) {
+    const { steps, units } = this.gate;
+    painter.grid(this.left, 2, this.unitWide * units, this.stepHigh * steps, steps, units, kind, (step, place) => this.share(this.value(step, place)));
+    for (let step = 0; step < steps && this.stepHigh >= 9; step++) {
       const y = 2 + step * this.stepHigh;
-      if (this.stepHigh >= 9) painter.text(this.left - 6, y + this.stepHigh / 2, this.pieces[step] || "", { size: Math.min(11, this.stepHigh), fill: colours.ink, align: "end" });
-      for (let place = 0; place < this.gate.units; place++) {
-        painter.rect(this.left + place * this.unitWide, y, this.unitWide + 0.3, this.stepHigh - (this.stepHigh > 6 ? 0.5 : -0.2), shade(kind, this.share(this.value(step, place))));
-      }
+      painter.text(this.left - 6, y + this.stepHigh / 2, this.pieces[step] || "", { size: Math.min(11, this.stepHigh), fill: colours.ink, align: "end" });
+      if (step) painter.line(this.left, y, this.left + this.unitWide * units, y, colours.panel, 0.6);
     }
     if (this.cursor) painter.rect(this.left + this.cursor[1] * this.unitWide - 1, 1 + this.cursor[0] * this.stepHigh, this.unitWide + 2, this.stepHigh + 1, null, colours.accent, 2);
   }

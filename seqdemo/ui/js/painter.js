@@ -45,6 +45,23 @@ class CanvasPainter {
     c.lineWidth = width;
     c.stroke();
   }
+  // cells of one size: share(row, column) along the ramp `kind`; one image, however many cells
+  grid(x, y, width, height, rows, columns, kind, share) {
+    const small = document.createElement("canvas");
+    [small.width, small.height] = [columns, rows];
+    const pixels = small.getContext("2d").createImageData(columns, rows);
+    const colours = ramp(kind);
+    for (let i = 0; i < rows * columns; i++) {
+      const at = Math.max(0, Math.min(255, Math.round(share((i / columns) | 0, i % columns) * 255))) * 3;
+      pixels.data[i * 4] = colours[at];
+      pixels.data[i * 4 + 1] = colours[at + 1];
+      pixels.data[i * 4 + 2] = colours[at + 2];
+      pixels.data[i * 4 + 3] = 255;
+    }
+    small.getContext("2d").putImageData(pixels, 0, 0);
+    this.context.imageSmoothingEnabled = false;
+    this.context.drawImage(small, x, y, width, height);
+  }
   text(x, y, text, { size = 12, fill = "#000", align = "start", turn = 0, weight = 400, rtl = false } = {}) {
     const c = this.context;
     c.save();
@@ -72,6 +89,13 @@ class SvgPainter {
   }
   line(x1, y1, x2, y2, stroke, width = 1) {
     this.root.append(svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width }));
+  }
+  grid(x, y, width, height, rows, columns, kind, share) {
+    const [wide, high] = [width / columns, height / rows];
+    for (let i = 0; i < rows * columns; i++) {
+      const [row, column] = [(i / columns) | 0, i % columns];
+      this.rect(x + column * wide, y + row * high, wide + 0.2, high + 0.2, shade(kind, share(row, column)));
+    }
   }
   text(x, y, text, { size = 12, fill = "#000", align = "start", turn = 0, weight = 400, rtl = false } = {}) {
     const anchor = rtl && align !== "middle" ? (align === "start" ? "end" : "start") : align;

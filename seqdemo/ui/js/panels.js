@@ -248,7 +248,11 @@ class GatesPanel {
       let y = 10;
       for (const map of this.drawn) {
         painter.text(10, y + 10, GATE_WORDS[map.gateName] ? GATE_WORDS[map.gateName][0] : map.gateName, { size: 13, weight: 600, fill: css("ink") });
-        const moved = { rect: (px, py, ...rest) => painter.rect(px + 10, py + y + 22, ...rest), text: (px, py, ...rest) => painter.text(px + 10, py + y + 22, ...rest) };
+        const top = y + 22;
+        const moved = {
+          rect: (px, py, ...rest) => painter.rect(px + 10, py + top, ...rest), text: (px, py, ...rest) => painter.text(px + 10, py + top, ...rest),
+          grid: (px, py, ...rest) => painter.grid(px + 10, py + top, ...rest), line: (ax, ay, bx, by, ...rest) => painter.line(ax + 10, ay + top, bx + 10, by + top, ...rest),
+        };
         map.draw(moved);
         y += map.height + gap;
       }
