@@ -7,7 +7,7 @@ prompt  ->  prepare (check, cut up, encode)  ->  search under edits  ->  the tre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -98,17 +98,24 @@ def prepare(checkpoint: Checkpoint, given: Any, language: str = "") -> Prompt:
         return Prompt(pieces, None, COMPLETION_LIMIT, far_from_training(pieces))
     source_text = tokenizer(checkpoint.source_text)
     text = usable_text(given, MOST_CHARACTERS)
-    languages = checkpoint.languages
-    language = language or (languages[0] if languages else "")
-    if languages and language not in languages:
-        raise InputError(f"This checkpoint has no target language {language!r}; it knows {', '.join(languages)}.")
-    tagged = isinstance(source_text, Characters) and len(languages) > 1
+    language = target_language(checkpoint, language)
+    tagged = isinstance(source_text, Characters) and len(checkpoint.languages) > 1
     pieces = source_text.encode(text, language) if tagged else source_text.encode(text)  # type: ignore[call-arg]
     if len(pieces.ids) <= tagged:
         raise InputError("There is no text to read: type at least one letter.")
     if len(pieces.ids) > MOST_PIECES:
         raise InputError(f"This text is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
     return Prompt(pieces, pieces.ids, 2 * len(pieces.ids) + 10, far_from_training(pieces), language=language)
+
+
+def target_language(checkpoint: Checkpoint, asked: str) -> str:
+    """The language asked for, or the first there is; '' where a checkpoint names none."""
+    only = str(checkpoint.config.get("target_language", ""))
+    languages = checkpoint.languages or ((only,) if only else ())
+    if asked and asked not in languages:
+        known = f"it knows {', '.join(languages)}" if languages else "leave the language out"
+        raise InputError(f"{checkpoint.name} has no target language {asked!r}; {known}.")
+    return asked or (languages[0] if languages else "")
 
 
 def prepare_picture(checkpoint: Checkpoint, given: Any) -> Prompt:
@@ -225,12 +232,17 @@ def run(
     (found,) = find(checkpoint, [prompt], options, edits, progress, cancel)
     if not found.hypotheses:
         raise InputError("Nothing can be said under these options and edits; take one of them back.")
-    text = tokenizer(checkpoint.target_text)
-    texts = tuple(text.decode(prompt.prefix + hypothesis.tokens) for hypothesis in found.hypotheses)
+    texts = texts_of(checkpoint, prompt, found.hypotheses)
     prices = priced(checkpoint, prompt, options, edits, found.hypotheses[0].tokens, cancel) if edits else ()
     return Run(
         checkpoint.name, checkpoint.task, prompt, options, edits, found.tree, found.hypotheses, texts, found.certificate, prices
     )
+
+
+def texts_of(checkpoint: Checkpoint, prompt: Prompt, hypotheses: Sequence[Hypothesis]) -> tuple[str, ...]:
+    """As a person would write them; of a language model with the beginning that was given."""
+    text = tokenizer(checkpoint.target_text)
+    return tuple(text.decode(prompt.prefix + hypothesis.tokens) for hypothesis in hypotheses)
 
 
 def priced(
@@ -246,8 +258,7 @@ def priced(
     words = tuple(edit for edit in edits if isinstance(edit, (Force, Ban)))
     inside = tuple(edit for edit in edits if isinstance(edit, (AttentionRow, AttentionBlend, ClampGate)))
     if words:
-        untouched = replace(options, strategy="beam") if options.strategy == "exact" else options
-        old = find(checkpoint, [prompt], untouched, (), None, cancel, record=False)[0].hypotheses[0].tokens
+        old = find(checkpoint, [prompt], options, (), None, cancel, record=False)[0].hypotheses[0].tokens
         prices.append(price_of_tokens(model, prompt.source, prefix + old, prefix + new, words))
     if inside:
         prices.append(price_of_state(model, prompt.source, prefix + new, inside))
