@@ -177,7 +177,7 @@ class MUT(Cell):
     passes through W first where their sizes differ (they almost always do), and is taken bare where they agree."""
 
     blocks = 3
-    gate_names = ("update", "reset", "candidate", "hidden")
+    gate_names = ("reset", "update", "candidate", "hidden")
     packable = False  # a step multiplies by blocks of U, not by the whole
     bare: tuple[int, int] | None = None  # rows of W (in units of H) that stand for the bare input
 
@@ -193,7 +193,7 @@ class MUT(Cell):
 
     def mix(self, z: Tensor, r: Tensor, n: Tensor, h: Tensor, gate: Ask) -> tuple[State, Gates]:
         h = gate("hidden", torch.lerp(h, n, z))
-        return Hidden(h), {"update": z, "reset": r, "candidate": n, "hidden": h}
+        return Hidden(h), {"reset": r, "update": z, "candidate": n, "hidden": h}
 
 
 class MUT1(MUT):

@@ -24,6 +24,17 @@ from seqdemo.errors import InputError
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+UNKNOWN = "\N{WHITE QUESTION MARK ORNAMENT}"  # what an unknown piece looks like in a text
+
+# How a person would write what Words cut apart: (what stands there, what to write), in this order.
+JOINED = (
+    (r" +([.,;:!?%)\]}]+)(?=\s|$)", r"\1"),
+    (r"([(\[{$#]) +", r"\1"),
+    (r"(?<=\w) ?(['’]) ?(?=(?:s|t|d|m|re|ve|ll)\b)", r"\1"),
+    (r"(?<=\w) ([-/]) (?=\w)", r"\1"),
+    (r"(?<=\d)([.,:]) (?=\d)", r"\1"),
+    (r'(["“]) ([^"“”]*?) (["”])', r"\1\2\3"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,15 +46,15 @@ class Pieces:
     known: tuple[bool, ...]
 
 
+def shown(char: str) -> bool:
+    """Not a control character, half of a surrogate pair or the like; the two that join letters count as letters."""
+    return not unicodedata.category(char).startswith("C") or char in "\u200c\u200d"
+
+
 def clean(text: str) -> str:
     """NFC, no control characters, runs of white space as one space."""
-    text = unicodedata.normalize("NFC", text)
-    kept = (
-        " " if char.isspace() else char
-        for char in text
-        if char.isspace() or not unicodedata.category(char).startswith("C") or char in "\u200c\u200d"
-    )
-    return re.sub(r" +", " ", "".join(kept)).strip()
+    kept = "".join(" " if char.isspace() else char for char in text if char.isspace() or shown(char))
+    return re.sub(r" +", " ", unicodedata.normalize("NFC", kept)).strip()
 
 
 class Tokenizer:
@@ -122,10 +133,8 @@ class Subwords(Tokenizer):
         return str(self.processor.id_to_piece(index))
 
     def decode(self, ids: Iterable[int]) -> str:
-        pieces = (self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
-        return (
-            "".join(" \N{WHITE QUESTION MARK ORNAMENT}" if p == "<unk>" else p for p in pieces).replace(SPACE_MARK, " ").strip()
-        )
+        pieces = (UNKNOWN if index == UNK else self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
+        return "".join(pieces).replace(SPACE_MARK, " ").strip()
 
     def dump(self) -> bytes:
         return self.model
@@ -160,12 +169,17 @@ class Characters(Tokenizer):
         return len(self.pieces)
 
     def encode(self, text: str, tag: str = "") -> Pieces:
-        text = unicodedata.normalize("NFC", text).replace("\r\n", "\n") if self.keep_space else clean(text)
+        text = self.whole(text) if self.keep_space else clean(text)
         strings = (*((f"<{tag}>",) if tag else ()), *text)
         if tag and strings[0] not in self.ids:
             raise InputError(f"This model has no target language {tag!r}; it knows {', '.join(self.tags())}.")
         ids = tuple(self.ids.get(char, UNK) for char in strings)
         return Pieces(ids, strings, tuple(index != UNK for index in ids))
+
+    def whole(self, text: str) -> str:
+        """NFC with every space and line break; of control characters only those that were learnt."""
+        kept = (char for char in text.replace("\r\n", "\n") if char in self.ids or char.isspace() or shown(char))
+        return unicodedata.normalize("NFC", "".join(kept))
 
     def tags(self) -> list[str]:
         return [piece[1:-1] for piece in self.pieces[4:] if len(piece) > 2 and piece.startswith("<")]
@@ -174,9 +188,7 @@ class Characters(Tokenizer):
         return self.pieces[index]
 
     def decode(self, ids: Iterable[int]) -> str:
-        drawn = (
-            "\N{REPLACEMENT CHARACTER}" if index == UNK else self.pieces[index] for index in ids if index not in (PAD, BOS, EOS)
-        )
+        drawn = (UNKNOWN if index == UNK else self.pieces[index] for index in ids if index not in (PAD, BOS, EOS))
         return unicodedata.normalize("NFC", "".join(drawn))
 
     def dump(self) -> bytes:
@@ -185,10 +197,15 @@ class Characters(Tokenizer):
 
     @classmethod
     def parse(cls, data: bytes) -> Characters:
-        value = json.loads(data)
-        if not isinstance(value, dict) or not all(isinstance(piece, str) and piece for piece in value.get("pieces", [None])):
+        try:
+            value = json.loads(data)
+            pieces = value["pieces"]
+            good = isinstance(pieces, list) and all(isinstance(piece, str) and piece for piece in pieces)
+        except (ValueError, TypeError, KeyError):
+            good = False
+        if not good:
             raise InputError('A character file holds {"keep_space": ..., "pieces": [...]}.')
-        return cls(value["pieces"], bool(value.get("keep_space")))
+        return cls(pieces, bool(value.get("keep_space")))
 
 
 class Words(Tokenizer):
@@ -221,9 +238,10 @@ class Words(Tokenizer):
         return str(self.backend.id_to_token(index))
 
     def decode(self, ids: Iterable[int]) -> str:
-        text = " ".join(self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
-        text = re.sub(r" ([.,;:!?%)\]])", r"\1", text)
-        return re.sub(r"(\w) (['’]) (\w)", r"\1\2\3", re.sub(r"([(\[]) ", r"\1", text))
+        text = " ".join(UNKNOWN if index == UNK else self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
+        for pattern, written in JOINED:
+            text = re.sub(pattern, written, text)
+        return text
 
     def dump(self) -> bytes:
         return str(self.backend.to_str()).encode()
@@ -249,10 +267,6 @@ def load_tokenizer(folder: Path, spec: dict[str, Any]) -> Tokenizer:
 
 def words_of(strings: Iterable[str]) -> Iterator[tuple[int, int]]:
     """The spans (start, end) of pieces that make up each word."""
-    start, end = 0, 0
-    for end, piece in enumerate(strings):
-        if end > start and piece.startswith(SPACE_MARK):
-            yield start, end
-            start = end
-    if end + 1 > start:
-        yield start, end + 1
+    pieces = list(strings)
+    starts = [index for index, piece in enumerate(pieces) if not index or piece.startswith(SPACE_MARK)]
+    return zip(starts, [*starts[1:], len(pieces)])

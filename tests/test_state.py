@@ -1,0 +1,75 @@
+"""`select` is the only code that walks a state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from seqdemo.state import Memory, select
+
+
+class Layer(NamedTuple):
+    h: Tensor
+    c: Tensor
+
+
+class State(NamedTuple):
+    layers: tuple[Layer, ...]
+    position_K: Tensor
+    memory: Memory
+    feed: Tensor | None
+    notes: dict[str, Tensor]
+    name: str
+
+
+def rows(count: int, width: int = 2) -> Tensor:
+    return torch.arange(count * width).view(count, width)
+
+
+def memory_of(sentences: int) -> Memory:
+    return Memory(rows(sentences, 6).view(sentences, 3, 2), torch.ones(sentences, 3, dtype=torch.bool), rows(sentences))
+
+
+def state_of(sentences: int, beams: int) -> State:
+    count = sentences * beams
+    layers = (Layer(rows(count), rows(count) + 100), Layer(rows(count) + 200, rows(count) + 300))
+    return State(layers, torch.arange(count), memory_of(sentences), None, {"seen": rows(count)}, "kept as it is")
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.data())
+def test_every_leaf_moves_with_its_row_and_the_memory_stays(sentences: int, beams: int, data: st.DataObject) -> None:
+    state = state_of(sentences, beams)
+    chosen = data.draw(st.lists(st.integers(0, sentences * beams - 1), min_size=1, max_size=6))
+    moved = select(state, torch.tensor(chosen))
+    assert type(moved) is State and type(moved.layers) is tuple and type(moved.layers[0]) is Layer
+    assert moved.position_K.tolist() == chosen
+    for before, after in zip(state.layers, moved.layers):
+        assert torch.equal(after.h, before.h[chosen]) and torch.equal(after.c, before.c[chosen])
+    assert torch.equal(moved.notes["seen"], state.notes["seen"][chosen])
+    assert moved.memory is state.memory and moved.feed is None and moved.name == state.name
+
+
+def test_with_sentences_the_memory_keeps_only_those() -> None:
+    state = state_of(3, 2)
+    moved = select(state, torch.tensor([4, 5, 0, 1]), torch.tensor([2, 0]))
+    assert torch.equal(moved.memory.states_BSH, state.memory.states_BSH[[2, 0]])
+    assert torch.equal(moved.memory.summary_BH, state.memory.summary_BH[[2, 0]])
+    assert type(moved.memory) is Memory and moved.memory.keys_BSA is None
+    assert moved.position_K.tolist() == [4, 5, 0, 1]
+
+
+def test_a_selected_state_is_a_copy() -> None:
+    state = state_of(2, 1)
+    moved = select(state, torch.tensor([0, 1]))
+    moved.layers[0].h.zero_()
+    assert torch.equal(state.layers[0].h, rows(2))
+
+
+def test_all_that_stands_beside_the_states_is_selected_with_them() -> None:
+    whole = Memory(*(rows(3) + 10 * place for place in range(len(Memory._fields))))
+    moved = select(whole, torch.tensor([1]), torch.tensor([1]))
+    assert [leaf.tolist() for leaf in moved] == [leaf[[1]].tolist() for leaf in whole]
