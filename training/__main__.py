@@ -1,25 +1,259 @@
-"""python -m training fit | ..."""
+"""The command line of training: python -m training fit | evaluate | publish | ..., each with --help."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from training.fit import fit
-from training.recipes import RECIPES
+from seqdemo.errors import InputError
+from training import publish
+from training.machine import keep_memory
+from training.overrides import changed
+from training.recipes import RECIPES, Recipe
+
+Commands = argparse._SubParsersAction
+PROGRAM = """\
+From raw data to an evaluated checkpoint. Begin with the toy, which takes a minute:
+
+  python -m training fit reverse --out runs/reverse
+  python -m training evaluate runs/reverse
+  echo abcdef | python -m seqdemo transliterate --checkpoint runs/reverse"""
+FIT = """\
+Train a model: any of the shipped ones, or a variant of one.
+
+  python -m training fit translator-de-en --out runs/de-en
+  python -m training fit translator-de-en --out runs/de-en --resume
+  python -m training fit reverse --out runs/gru --set cell=gru --set rate=0.004 --epochs 5
+  torchrun --nproc-per-node 2 -m training fit translator-de-en --out runs/de-en
+
+The data are downloaded once, or read from --data. Ctrl-C and SIGTERM save and stop at the next step (exit codes 130, 143);
+a run that was killed has its last state, at most two minutes old. With --resume it ends with the very weights it would have
+had without the pause, on the same machine with as many threads and processes.
+
+In the folder are then a checkpoint, metrics.jsonl (the log), report.html (curves, alignments as they grew, worst and best
+examples) and state/ (all that --resume needs; delete it when you are done)."""
+DATA = """\
+Show what a recipe reads: counts, lengths, examples, what was left out and why, and the fingerprint of the splits.
+
+  python -m training data reverse
+  python -m training data translator-de-en --data downloads"""
+RECIPES_HELP = """\
+List every recipe with its task, data and budget in minutes of one core.
+
+  python -m training recipes
+  python -m training recipes translator-de-en      all that this one says"""
+EXPORT = """\
+Write the best weights of a run as a checkpoint, also while the run goes on.
+
+  python -m training export runs/reverse
+  python -m training export runs/de-en --out checkpoints/translator-de-en"""
+EVALUATE = """\
+Measure a checkpoint on test data and write metrics.json beside it: the task's figures greedily and with several beams, by
+source length, and how often search misses the best output.
+
+  python -m training evaluate checkpoints/translator-de-en
+  python -m training evaluate runs/gru --split dev
+  torchrun --nproc-per-node 2 -m training evaluate checkpoints/translator-de-en"""
+COMPARE = """\
+Two checkpoints on the same inputs: what the one gets right and the other wrong, and the reverse.
+
+  python -m training compare checkpoints/translator-de-en checkpoints/translator-de-en-plain"""
+CARD = """\
+Render the model card (README.md) of checkpoints from their config.json and metrics.json.
+
+  python -m training card runs/reverse
+  python -m training card                           all in checkpoints/, and the table of models in the README"""
+TABLE = """\
+Put the table of models into README.md, between its two markers.
+
+  python -m training table"""
+GALLERY = """\
+Search dev data for inputs that each show something, and write them to checkpoints/gallery.json.
+
+  python -m training gallery checkpoints/translator-de-en checkpoints/captioner --photographs seqdemo/ui/photographs"""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m training")
-    commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("fit")
-    train.add_argument("recipe", choices=RECIPES)
-    train.add_argument("--data", type=Path)
-    train.add_argument("--out", type=Path)
-    train.add_argument("--resume", action="store_true")
-    args = parser.parse_args()
-    return fit(RECIPES[args.recipe], args.data, args.out or Path("runs") / args.recipe, args.resume)
+def command(
+    commands: Commands, name: str, summary: str, text: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    plain = argparse.RawDescriptionHelpFormatter
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=text, formatter_class=plain)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def data_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, metavar="DIR", help="read the data from this folder, and download nothing")
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(
+        prog="python -m training", description=PROGRAM, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = whole.add_subparsers(metavar="command", required=True)
+    add_fit(command(commands, "fit", "train a model", FIT, run_fit))
+    add_looking(commands)
+    add_measuring(commands)
+    add_showing(commands)
+    publish.add_arguments(commands).set_defaults(run=publish.run)
+    return whole
+
+
+def add_fit(fit: argparse.ArgumentParser) -> None:
+    fit.add_argument("recipe", help="its name; python -m training recipes lists them")
+    data_option(fit)
+    fit.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (runs/<recipe>)")
+    again = fit.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="go on with the run in the folder, or begin one where there is none")
+    again.add_argument("--fresh", action="store_true", help="delete the run in the folder and start again")
+    fit.add_argument("--epochs", metavar="N", help="instead of the recipe's")
+    fit.add_argument("--seed", metavar="N", help="instead of the recipe's")
+    fit.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any field of the recipe or its model")
+    fit.add_argument("--device", default="", help="cpu, cuda, cuda:1 (a GPU where there is one)")
+    fit.add_argument("--threads", type=int, default=1, help="of the CPU (%(default)s; with more, set OMP_WAIT_POLICY=PASSIVE)")
+    fit.add_argument("--save-steps", type=int, default=1_000, metavar="N", help="save a state every N steps (%(default)s)")
+    fit.add_argument("--save-seconds", type=float, default=120, metavar="S", help="and every S seconds (%(default)s)")
+
+
+def add_looking(commands: Commands) -> None:
+    recipes = command(commands, "recipes", "list the recipes", RECIPES_HELP, run_recipes)
+    recipes.add_argument("recipe", nargs="?", help="show this one in full")
+    data = command(commands, "data", "show what a recipe reads", DATA, run_data)
+    data.add_argument("recipe", help="a recipe, or a data set such as multi30k")
+    data_option(data)
+
+
+def add_measuring(commands: Commands) -> None:
+    export = command(commands, "export", "write a run's best weights as a checkpoint", EXPORT, run_export)
+    export.add_argument("run_folder", type=Path, metavar="run")
+    export.add_argument("--out", type=Path, metavar="DIR", help="the checkpoint's folder (the run's own)")
+    evaluate = command(commands, "evaluate", "measure a checkpoint", EVALUATE, run_evaluate)
+    evaluate.add_argument("checkpoint", type=Path)
+    compare = command(commands, "compare", "two checkpoints on the same inputs", COMPARE, run_compare)
+    compare.add_argument("checkpoints", type=Path, nargs=2)
+    for one in (evaluate, compare):
+        data_option(one)
+        one.add_argument("--split", default="test", choices=("test", "dev", "train"), help="(%(default)s)")
+        one.add_argument("--dataset", default="", metavar="NAME", help="the data set, where the name is not that of a recipe")
+
+
+def add_showing(commands: Commands) -> None:
+    card = command(commands, "card", "render model cards", CARD, run_card)
+    card.add_argument("checkpoints", type=Path, nargs="*")
+    command(commands, "table", "put the table of models into the README", TABLE, run_table)
+    gallery = command(commands, "gallery", "find examples that show something", GALLERY, run_gallery)
+    gallery.add_argument("checkpoints", type=Path, nargs="+", help="one a task")
+    data_option(gallery)
+    gallery.add_argument("--photographs", type=Path, metavar="DIR", help="folder of photographs, for a captioner")
+    gallery.add_argument("--out", type=Path, default=Path("checkpoints/gallery.json"), metavar="FILE", help="(%(default)s)")
+
+
+def recipe_named(name: str) -> Recipe:
+    if name not in RECIPES:
+        raise InputError(f"There is no recipe {name!r}; choose one of {', '.join(RECIPES)}.")
+    return RECIPES[name]
+
+
+def run_fit(args: argparse.Namespace) -> int:
+    import torch
+
+    from training.display import display_for
+    from training.fit import Saving, fit
+    from training.resume import Start
+
+    named = [f"{name}={value}" for name in ("epochs", "seed") if (value := getattr(args, name)) is not None]
+    recipe = changed(recipe_named(args.recipe), [*named, *args.set])
+    torch.set_num_threads(max(1, args.threads))
+    keep_memory()
+    out, start, saving = (
+        args.out or Path("runs") / recipe.name,
+        Start(args.resume, args.fresh),
+        Saving(args.save_steps, args.save_seconds),
+    )
+    return fit(recipe, args.data, out, start, args.device, saving, display_for(os.environ.get("RANK", "0") == "0"))
+
+
+def run_recipes(args: argparse.Namespace) -> int:
+    from training.overrides import described, listed
+
+    print(described(recipe_named(args.recipe)) if args.recipe else listed(RECIPES.values()))
+    return 0
+
+
+def run_data(args: argparse.Namespace) -> int:
+    from training.data import describe, load
+
+    print(describe(load(RECIPES[args.recipe].data if args.recipe in RECIPES else args.recipe, args.data)))
+    return 0
+
+
+def run_export(args: argparse.Namespace) -> int:
+    from training.export import export
+
+    print(f"Wrote the checkpoint {export(args.run_folder, args.out)}")
+    return 0
+
+
+def run_evaluate(args: argparse.Namespace) -> int:
+    from training import decoding, headlines
+    from training.evaluate import evaluate
+
+    found = evaluate(args.checkpoint, args.data, args.split, args.dataset, progress=counted)
+    if decoding.ranks()[0] == 0:
+        where = f"\nAll figures are in {args.checkpoint / 'metrics.json'}" if args.split == "test" else ""
+        print(f"{found['name']}: {headlines.sentence(found)}{where}")
+    return 0
+
+
+def run_compare(args: argparse.Namespace) -> int:
+    from training.compare import compare, sentences
+
+    print(sentences(compare(*args.checkpoints, args.data, args.split, args.dataset, progress=counted)))
+    return 0
+
+
+def run_card(args: argparse.Namespace) -> int:
+    from training import card, table
+
+    for folder in args.checkpoints or table.checkpoints_in(Path("checkpoints")):
+        print(f"Wrote {card.write(folder)}")
+    return 0 if args.checkpoints else run_table(args)
+
+
+def run_table(args: argparse.Namespace) -> int:
+    from training import table
+
+    table.write_table(Path("README.md"), Path("checkpoints"))
+    print("Wrote the table of models in README.md")
+    return 0
+
+
+def run_gallery(args: argparse.Namespace) -> int:
+    from training.gallery import mine
+
+    found = mine(args.checkpoints, args.data, args.photographs, args.out, progress=counted)
+    print(f"Wrote {args.out}: " + ", ".join(f"{task} {len(rows)} examples" for task, rows in found["examples"].items()))
+    return 0
+
+
+def counted(what: str, done: int, total: int) -> None:
+    """Progress on one line of a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{what}: {done:,} of {total:,}\x1b[K", end="\n" if done >= total else "", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    args = parser().parse_args(arguments)
+    try:
+        return int(args.run(args))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -37,11 +37,15 @@ def compare(
     loaded = public_data.load(dataset or data_name(pair[0]), data)
     if not loaded.verified:
         raise InputError(loaded.refusal)
-    languages = set(pair[0].languages) & set(pair[1].languages)
+    languages = spoken(pair[0]) & spoken(pair[1])
     examples = [example for example in chosen(loaded, split) if not example.language or example.language in languages]
     outputs = [decode(one, prompts(one, examples), options, name, progress) for one, name in zip(pair, names)]
     found: dict[str, Any] = rounded({"checkpoints": names, "split": split, **tally(pair[0].task, outputs, examples, shown)})
     return found
+
+
+def spoken(checkpoint: Checkpoint) -> set[str]:
+    return set(checkpoint.languages or [checkpoint.config.get("target_language", "")])
 
 
 def check_pair(pair: list[Checkpoint]) -> list[str]:
@@ -78,3 +82,18 @@ def tally(task: str, outputs: list[list[Output]], examples: list[Any], shown: in
             [row for row in rows[::-1][:shown] if row["scores"][0] < row["scores"][1]],
         ],
     }
+
+
+def sentences(found: dict[str, Any]) -> str:
+    """What `compare` found, as a person reads it."""
+    first, second = found["checkpoints"]
+    right, better = found["right"], found["better"]
+    lines = [
+        f"{found['inputs']:,} inputs: both are right on {right['both']:,}, only {first} on {right['first']:,}, "
+        f"only {second} on {right['second']:,}, neither on {right['neither']:,}.",
+        f"The output of {first} scores higher on {better[0]:,}, that of {second} on {better[1]:,}.",
+    ]
+    for name, rows in zip((first, second), found["gains"]):
+        lines += ["", f"Where {name} gains most:"]
+        lines += [f"  {row['input']}  ->  {row['outputs'][0]}  |  {row['outputs'][1]}" for row in rows[:10]]
+    return "\n".join(lines)

@@ -5,9 +5,11 @@ One safetensors file a save, named state-<step>-<first 16 digits of its sha256>,
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +20,7 @@ from torch import Tensor
 
 from seqdemo.errors import InputError
 
-KEEP = 2
+PATTERN = "state-*.safetensors"
 
 
 class Saved(NamedTuple):
@@ -38,15 +40,21 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Where the system can: Windows opens no folders."""
+    if os.name == "posix":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def flatten(tree: Any, prefix: str = "") -> dict[str, Tensor]:
-    """Tensors of nested dicts under dotted-by-slash names."""
+    """Tensors of nested dicts under names joined by slashes."""
     if isinstance(tree, Tensor):
         return {prefix: tree}
     return {
@@ -60,37 +68,89 @@ def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(f"{prefix}/"): value for name, value in tensors.items() if name.startswith(f"{prefix}/")}
 
 
+def states(folder: Path) -> list[Path]:
+    """Newest first."""
+    return sorted(folder.glob(PATTERN), reverse=True)
+
+
 def save(folder: Path, step: int, tensors: dict[str, Tensor], values: dict[str, Any]) -> Path:
-    distinct = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    """Write this state; keep the one before it and no other. A later one can only be a damaged one that was passed over."""
+    distinct = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
     data = dump(distinct, {"values": json.dumps(values)})
     path = folder / f"state-{step:08d}-{hashlib.sha256(data).hexdigest()[:16]}.safetensors"
     write_atomically(path, data)
-    for old in sorted(folder.glob("state-*.safetensors"))[:-KEEP]:
+    before = [old for old in states(folder) if old.name < path.name][:1]
+    for old in {*states(folder), *folder.glob(".state-*.tmp")} - {path, *before}:
         old.unlink(missing_ok=True)
-    for leftover in folder.glob(".state-*.tmp"):
-        leftover.unlink(missing_ok=True)
     return path
 
 
 def load(folder: Path) -> Saved | None:
     """The newest whole state; `complaints` names the damaged ones passed over. None where there is none at all."""
-    complaints = []
-    for path in sorted(folder.glob("state-*.safetensors"), reverse=True):
-        data = path.read_bytes()
-        if path.stem.rpartition("-")[2] != hashlib.sha256(data).hexdigest()[:16]:
-            complaints.append(f"{path.name} is damaged; going back to the state before it.")
-            continue
-        size = int.from_bytes(data[:8], "little")
-        values = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["values"])
-        return Saved(parse(data), values, tuple(complaints))
+    complaints: list[str] = []
+    for path in states(folder):
+        data = whole(path)
+        if data is not None:
+            return Saved(parse(data), values_of(data), tuple(complaints))
+        complaints.append(f"{path.name} is damaged; going back to the state before it.")
     if complaints:
-        raise InputError(" ".join(complaints) + " No whole state is left: start again without --resume.")
+        raise InputError(f"{' '.join(complaints)} No whole state is left in {folder}: start again with --fresh.")
     return None
 
 
-def random_states() -> dict[str, Tensor]:
-    return {"torch": torch.get_rng_state()}
+def whole(path: Path) -> bytes | None:
+    """The file's bytes, if they are those that its name tells."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return data if path.stem.rpartition("-")[2] == hashlib.sha256(data).hexdigest()[:16] else None
 
 
-def restore_random_states(states: dict[str, Tensor]) -> None:
-    torch.set_rng_state(states["torch"])
+def values_of(data: bytes) -> dict[str, Any]:
+    size = int.from_bytes(data[:8], "little")
+    values: dict[str, Any] = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["values"])
+    return values
+
+
+def unwritable(error: OSError, folder: Path) -> InputError:
+    """What a person should know and do when the run's folder takes no more."""
+    reasons = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your quota is used up", errno.EROFS: "it is read-only"}
+    reason = reasons.get(error.errno or 0, error.strerror or str(error))
+    newest = next((path for path in states(folder) if whole(path)), None)
+    kept = f"{newest.name} is whole: mend that, then go on with --resume." if newest else "No state had been saved yet."
+    return InputError(f"The run cannot be written to {folder}: {reason}. {kept}")
+
+
+def append(path: Path, line: dict[str, Any]) -> None:
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a log; the last may have been cut off in the middle."""
+    if path.exists():
+        for text in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            yield line
+
+
+def truncate(path: Path, step: int) -> None:
+    """Drop what was logged after `step`, which will be logged again."""
+    kept = [json.dumps(line, ensure_ascii=False) + "\n" for line in lines(path) if line["step"] <= step]
+    if path.exists():
+        write_atomically(path, "".join(kept).encode())
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    return states | {"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else states
+
+
+def restore_random_states(states: dict[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["cuda"], device)

@@ -1,0 +1,120 @@
+"""Trainings killed at random moments, and inside the write of a state; each goes on and must end with the very bits of one
+that was left alone.
+
+    python -m tests.kill_many --runs 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from tests.small_runs import WORDS, train
+from training import runstate
+from training.fit import Saving
+from training.resume import LOG, Start
+
+SAVING = Saving(steps=3)
+PLACES = ("half", "unsynced", "unnamed", "named", "two")  # where inside the write of a state a process dies
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_write(place: str, after: int) -> None:
+    """From now on, the write of state number `after` kills this process at that place."""
+    whole, count = runstate.write_atomically, 0
+
+    def write(path: Path, data: bytes) -> None:
+        nonlocal count
+        count += path.name.startswith("state-")
+        if not path.name.startswith("state-") or count != after:
+            return whole(path, data)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        if place in ("half", "unsynced"):
+            temporary.write_bytes(data[: len(data) // 2] if place == "half" else data)
+        elif place == "unnamed":
+            runstate.os.replace = lambda *_: die()  # type: ignore[assignment]
+            whole(path, data)
+        elif place == "named":
+            runstate.sync_folder = lambda _: die()  # type: ignore[assignment]
+            whole(path, data)
+        else:
+            whole(path, data)  # the old ones have not been deleted yet
+        die()
+
+    runstate.write_atomically = write  # type: ignore[assignment]
+
+
+def train_here(folder: str, place: str = "", after: int = 0) -> None:
+    if place:
+        dying_write(place, after)
+    train(WORDS, Path(folder), Start(resume=True), SAVING)
+
+
+def killed(folder: Path, seconds: float = 0.0, place: str = "", after: int = 0) -> bool:
+    """Train in a process of its own; kill it after some seconds, or let it die inside a write. Whether it was killed."""
+    process = multiprocessing.get_context("forkserver").Process(target=train_here, args=(str(folder), place, after))
+    process.start()
+    process.join(seconds or None)
+    process.kill()
+    process.join()
+    return process.exitcode == -signal.SIGKILL
+
+
+def bits(folder: Path) -> dict[str, bytes]:
+    """Everything a run ends with, but for the time it took."""
+    saved = runstate.load(folder / "state")
+    assert saved
+    tensors = {name: tensor.numpy().tobytes() for name, tensor in saved.tensors.items()}
+    files = (LOG, "model.safetensors", "state/best.safetensors", "state/alignments.jsonl")
+    return {**tensors, **{name: (folder / name).read_bytes() for name in files}}
+
+
+def trial(number: int, folder: Path, seconds: float, inside: bool) -> bool:
+    """One run, killed and gone on with; whether it was killed at all (a late moment may come after its end)."""
+    rng = random.Random(number)
+    if inside:
+        return killed(folder, place=PLACES[number % len(PLACES)], after=rng.randint(1, 6))
+    return killed(folder, seconds=rng.uniform(0.2, 1.0) * seconds)
+
+
+def many(runs: int, inside: int, folder: Path) -> tuple[int, int]:
+    """How many of the runs were killed, and how many ended equal to the one that was left alone."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.small_runs"])
+    killed(folder / "warm")
+    begun = time.monotonic()
+    assert not killed(folder / "alone")
+    seconds = time.monotonic() - begun
+    expected, dead, equal = bits(folder / "alone"), 0, 0
+    for number in range(runs):
+        dead += trial(number, folder / str(number), seconds, number < inside)
+        killed(folder / str(number))
+        equal += bits(folder / str(number)) == expected
+    return dead, equal
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--inside", type=int, default=25, help="of these inside the write of a state")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        dead, equal = many(options.runs, options.inside, Path(folder))
+    print(f"{options.runs} runs, {dead} of them killed ({options.inside} inside the write of a state): {equal} equal to the bit")
+    return 0 if equal == options.runs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""From a recipe to what trains: tokenizers, model, task. A run's folder is a checkpoint; `state` in it is all the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqdemo.config import ModelConfig
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.text import Tokenizer, load_tokenizer
+from training.batches import Photographs, Sentences, train_tokenizers
+from training.cnn_weights import shipped
+from training.data.records import Dataset
+from training.features import of_dataset
+from training.recipes import Recipe
+from training.runstate import write_atomically
+from training.tasks import PairTask, Task, TextTask
+
+STATE, RECIPE, TOKENIZERS, BEST = "state", "recipe.json", "tokenizers.json", "best.safetensors"
+
+Model = Seq2Seq | LanguageModel
+
+
+def write_recipe(state: Path, recipe: Recipe) -> None:
+    write_atomically(state / RECIPE, json.dumps(asdict(recipe), default=dict, indent=1, ensure_ascii=False).encode())
+
+
+def read_recipe(state: Path) -> Recipe:
+    """The recipe of a run. Fields that are new since then have their defaults, which is what the run had."""
+    if not (state / RECIPE).exists():
+        raise InputError(f"There is no run in {state.parent}: no {STATE}/{RECIPE}. Begin one with python -m training fit.")
+    return recipe_from(json.loads((state / RECIPE).read_bytes()))
+
+
+def recipe_from(values: dict[str, Any]) -> Recipe:
+    unknown = sorted(set(values) - {field.name for field in fields(Recipe)})
+    if unknown:
+        raise InputError(f"This run has {', '.join(unknown)} in its recipe, which this version does not know.")
+    return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def make_tokenizers(recipe: Recipe, dataset: Dataset, state: Path) -> None:
+    source, target = train_tokenizers(recipe, dataset)
+    specs = {"target": target.save(state, "target")}
+    if source is not None:
+        specs["source"] = specs["target"] if source is target else source.save(state, "source")
+    write_atomically(state / TOKENIZERS, json.dumps(specs).encode())
+
+
+def read_tokenizers(state: Path) -> tuple[Tokenizer | None, Tokenizer]:
+    """(source, target) of a run; the same object twice where both sides share their pieces."""
+    specs = json.loads((state / TOKENIZERS).read_bytes())
+    target = load_tokenizer(state, specs["target"])
+    if "source" not in specs:
+        return None, target
+    return (target if specs["source"] == specs["target"] else load_tokenizer(state, specs["source"])), target
+
+
+def tokenizers_of(recipe: Recipe, dataset: Dataset, state: Path) -> tuple[Tokenizer | None, Tokenizer]:
+    """Made once, then read from the run."""
+    if not (state / TOKENIZERS).exists():
+        make_tokenizers(recipe, dataset, state)
+    return read_tokenizers(state)
+
+
+def model_of(recipe: Recipe, source_text: Tokenizer | None, target_text: Tokenizer) -> Model:
+    torch.manual_seed(recipe.seed)
+    if recipe.task == "complete":
+        return LanguageModel(ModelConfig(len(target_text), encoder="none", **recipe.model))
+    if recipe.task == "caption":
+        captioner = Seq2Seq(ModelConfig(len(target_text), encoder="image", **recipe.model))
+        captioner.encoder.cnn.load_state_dict(shipped(captioner.config.cnn).state_dict())  # type: ignore[union-attr, operator]
+        return captioner
+    if source_text is None:
+        raise InputError(f"Recipe {recipe.name} has no source to read.")
+    return Seq2Seq(ModelConfig(len(target_text), source_vocabulary=len(source_text), **recipe.model))
+
+
+def task_of(
+    recipe: Recipe, dataset: Dataset, source_text: Tokenizer | None, target_text: Tokenizer, features: Path = Path("features")
+) -> Task:
+    """`features` is the folder where what the CNN sees in each photograph is kept, for every run that wants it."""
+    if recipe.task == "complete":
+        return TextTask(recipe, dataset, target_text)
+    if source_text is not None:
+        return PairTask(recipe, dataset, Sentences(recipe, source_text, target_text))
+    seen = of_dataset(dataset, shipped(recipe.model["cnn"]), features)
+    return PairTask(recipe, dataset, Photographs(recipe, seen, target_text))
+
+
+def trained(model: Model) -> Iterator[tuple[str, Tensor]]:
+    """The parameters that learn, by name; a CNN's stay as they came."""
+    return ((name, value) for name, value in model.named_parameters() if value.requires_grad)
+
+
+def put(model: Model, weights: dict[str, Tensor]) -> None:
+    """Write these numbers into the model's own tensors."""
+    with torch.no_grad():
+        for name, value in trained(model):
+            if name in weights:
+                value.copy_(weights[name])

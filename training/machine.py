@@ -1,0 +1,84 @@
+"""The machine a run is on: device, precision, memory, and the signals that ask it to stop."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import torch
+
+from seqdemo.errors import InputError
+
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of malloc.h
+KEPT = ((M_MMAP_THRESHOLD, 32 * 2**20), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 2**26))
+
+
+def choose_device(name: str = "") -> torch.device:
+    """The one asked for; by default a GPU where there is one, each process of torchrun its own."""
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError("There is no CUDA device here that PyTorch can use; leave --device out to train on the CPU.")
+    if name == "cuda" or (not name and torch.cuda.is_available()):
+        name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+    try:
+        return torch.device(name or "cpu")
+    except RuntimeError:
+        raise InputError(f"There is no device {name!r}; write cpu, cuda or cuda:1.") from None
+
+
+def bf16_pays(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 faster than float32, not only as well."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def keep_memory() -> None:
+    """Ask glibc to keep freed memory: a step takes as much as the one before, and page faults cost a fifth of it."""
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
+        for option, value in KEPT:
+            mallopt(option, value)
+
+
+@contextmanager
+def tuned(device: torch.device) -> Iterator[None]:
+    """Within: float32 products by oneDNN (or TF32), and on a GPU the algorithms that give the same result every time."""
+    precision = torch.get_float32_matmul_precision()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    torch.set_float32_matmul_precision("medium")
+    if device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.cuda.set_device(device)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(precision)
+        torch.use_deterministic_algorithms(deterministic)
+
+
+class Stop:
+    """Within: SIGTERM and Ctrl-C only ask; the loop stops at the next step. A second Ctrl-C stops at once. `asked` is the
+    exit code that follows, 143 or 130."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.before: dict[int, object] = {}
+
+    def __enter__(self) -> Stop:
+        self.before = {number: signal.signal(number, self.ask) for number in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def ask(self, number: int, _: FrameType | None) -> None:
+        if self.asked == 128 + number == 128 + signal.SIGINT:
+            raise KeyboardInterrupt
+        self.asked = 128 + number

@@ -1,0 +1,69 @@
+"""Changes to a recipe from the command line: `--set rate=0.001 --set decoder_hidden=128`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from seqdemo.config import ModelConfig
+from seqdemo.errors import InputError
+from training.recipes import Recipe
+
+OF_RECIPE = {field.name: field for field in fields(Recipe) if field.name not in ("name", "task", "model", "weigh")}
+OF_MODEL = {field.name: field for field in fields(ModelConfig) if not field.name.endswith("vocabulary")}
+YES, NO = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def changed(recipe: Recipe, settings: Iterable[str]) -> Recipe:
+    """The recipe with each `name=value` in place: of its own fields, or of its model's."""
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or name not in {**OF_RECIPE, **OF_MODEL}:
+            known = ", ".join([*OF_RECIPE, *OF_MODEL])
+            raise InputError(f"--set takes name=value, not {setting!r}. The names are {known}.")
+        if name in OF_RECIPE:
+            recipe = replace(recipe, **{name: parsed(name, text, asdict(recipe)[name])})
+        else:
+            default = OF_MODEL[name].default
+            recipe = replace(recipe, model={**recipe.model, name: parsed(name, text, recipe.model.get(name, default))})
+    return recipe
+
+
+def parsed(name: str, text: str, before: Any) -> Any:
+    """The text as the kind of value that stood there before."""
+    try:
+        if isinstance(before, bool):
+            return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}[text.lower()]
+        if isinstance(before, tuple):
+            return tuple(part for part in text.split(",") if part)
+        if isinstance(before, (int, float)):
+            return number(name, text)
+    except (KeyError, ValueError):
+        kind = "true or false" if isinstance(before, bool) else "a number that is not negative"
+        raise InputError(f"{name} must be {kind}, not {text!r}.") from None
+    return text
+
+
+def number(name: str, text: str) -> float:
+    whole = {**OF_RECIPE, **OF_MODEL}[name].type == "int"
+    value = int(text) if whole else float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def listed(recipes: Iterable[Recipe]) -> str:
+    """The table of recipes."""
+    rows = [("recipe", "task", "data", "minutes", "what it is")]
+    rows += [(one.name, one.task, one.data, str(one.minutes), one.about) for one in recipes]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]) for row in rows)
+
+
+def described(recipe: Recipe) -> str:
+    """One recipe, field by field, with its model's."""
+    told = {**asdict(recipe), "model": ""}
+    told = {name: value for name, value in told.items() if value not in ("", 0, 0.0, (), {})}
+    lines = [f"{name:<18}{', '.join(value) if isinstance(value, tuple) else value}" for name, value in told.items()]
+    return "\n".join([*lines, "model", *(f"  {name:<16}{value}" for name, value in recipe.model.items())])

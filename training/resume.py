@@ -1,0 +1,142 @@
+"""How a run begins, is kept, and goes on: to the bit where circumstances are the same, with a plain word where they are not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from seqdemo.errors import InputError
+from training import runstate, watch
+from training.build import BEST, RECIPE, TOKENIZERS, put, read_recipe, trained, write_recipe
+from training.recipes import Recipe
+
+if TYPE_CHECKING:
+    from training.fit import Run
+
+LOG, REPORT = "metrics.jsonl", "report.html"
+TOLD = ("minutes", "licence", "about")  # what a recipe says of itself; it changes no weight
+
+Say = Callable[[str], None]
+
+
+class Start(NamedTuple):
+    """What may become of a run that is in the folder already."""
+
+    resume: bool = False
+    fresh: bool = False
+
+
+NEW = Start()
+
+
+def prepare(state: Path, recipe: Recipe, start: Start = NEW) -> None:
+    """Make the folder ready; refuse to mix two runs."""
+    if start.fresh:
+        clear(state)
+    if (state / RECIPE).exists():
+        if not start.resume:
+            raise InputError(
+                f"{state.parent} already holds a run. Go on with --resume, or delete it and start again with --fresh."
+            )
+        refuse_changes(read_recipe(state), recipe)
+    state.mkdir(parents=True, exist_ok=True)
+    write_recipe(state, recipe)
+
+
+def clear(state: Path) -> None:
+    """Delete a run's own files and nothing else. Its recipe goes last: until then the folder still counts as a run."""
+    run = state.parent
+    texts = [path for stem in ("source", "target") for path in state.glob(f"{stem}.*")]
+    logs = [run / LOG, run / REPORT, state / watch.ALIGNMENTS, state / TOKENIZERS, state / BEST]
+    for path in [*runstate.states(state), *texts, *logs, state / RECIPE]:
+        path.unlink(missing_ok=True)
+
+
+def refuse_changes(before: Recipe, now: Recipe) -> None:
+    old, new = asdict(before), asdict(now)
+    changed = [f"{name} was {old[name]!r}, now {new[name]!r}" for name in old if old[name] != new[name] and name not in TOLD]
+    if changed:
+        raise InputError(
+            f"This run has another recipe: {'; '.join(changed)}. Go on with what it was, or begin another run in another --out."
+        )
+
+
+def circumstances(run: Run) -> dict[str, Any]:
+    """What has to be the same for a run to go on, or for it to go on to the bit."""
+    return {
+        "data": run.fingerprint,
+        "processes": run.ranks.world,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "device": run.ranks.device.type,
+    }
+
+
+def save(run: Run) -> None:
+    """Weights, average, moments of the optimizer, random states and what is carried from batch to batch, place in the data."""
+    own = {"random": runstate.random_states(run.ranks.device), "carried": run.task.carried()}
+    ranks = dict(enumerate(run.ranks.gathered(own)))
+    moments = {str(index): dict(state) for index, state in run.optimizer.state_dict()["state"].items()}
+    tree = {"model": dict(trained(run.model)), "average": run.average, "optimizer": moments, "ranks": ranks}
+    values = {"progress": asdict(run.progress), "circumstances": circumstances(run)}
+    if run.ranks.first:
+        runstate.save(run.state, run.progress.step, runstate.flatten(tree), values)
+
+
+def take_up(run: Run, say: Say) -> None:
+    """Go on from the newest whole state, if there is one; what was logged after it is dropped."""
+    saved = runstate.load(run.state)
+    if saved:
+        for complaint in saved.complaints:
+            say(complaint)
+        compare(saved.values["circumstances"], circumstances(run), say)
+        restore(run, saved)
+        say(f"Going on at step {run.progress.step:,} of {run.steps:,}.")
+    if run.ranks.first:
+        for log in (run.folder / LOG, run.state / watch.ALIGNMENTS):
+            runstate.truncate(log, run.progress.step)
+
+
+def compare(before: dict[str, Any], now: dict[str, Any], say: Say) -> None:
+    if before["data"] != now["data"]:
+        raise InputError("The data are not those that this run began with. Give it those again, or begin another run.")
+    if before["processes"] != now["processes"]:
+        raise InputError(f"This run is one of {before['processes']} processes, not {now['processes']}; start as many again.")
+    differ = [f"{name} {before[name]} before, {now[name]} now" for name in before if before[name] != now[name]]
+    if differ:
+        say(f"It goes on, but not to the bit as it would have: {'; '.join(differ)}.")
+
+
+def restore(run: Run, saved: runstate.Saved) -> None:
+    """What is carried from batch to batch goes in once its epoch has begun."""
+    device = run.ranks.device
+    put(run.model, runstate.under(saved.tensors, "model"))
+    average = runstate.under(saved.tensors, "average")
+    run.average = {name: average[name].to(device, copy=True) for name in run.average}
+    state = copy.deepcopy(run.optimizer.state_dict())
+    for name, tensor in runstate.under(saved.tensors, "optimizer").items():
+        index, _, key = name.partition("/")
+        state["state"].setdefault(int(index), {})[key] = tensor.clone()
+    run.optimizer.load_state_dict(state)
+    run.progress = type(run.progress)(**saved.values["progress"])
+    own = runstate.under(saved.tensors, f"ranks/{run.ranks.rank}")
+    runstate.restore_random_states(runstate.under(own, "random"), device)
+    run.carried = {name: tensor.to(device) for name, tensor in runstate.under(own, "carried").items()}
+
+
+def farewell(run: Run, code: int) -> str:
+    progress, minutes = run.progress, run.progress.seconds / 60
+    if code:
+        return f"Stopped and saved at step {progress.step:,} of {run.steps:,}; --resume goes on from here."
+    early = f" No better dev {run.recipe.metric} in {progress.waited} evaluations." if progress.step < run.steps else ""
+    return (
+        f"Done in {minutes:.1f} core-minutes (budget {run.recipe.minutes}).{early} Best dev {run.recipe.metric} "
+        f"{progress.best:.2f} at step {progress.best_step:,}. The checkpoint is {run.folder}, its report "
+        f"{run.folder / REPORT}. Next:\n"
+        f"  python -m training evaluate {run.folder}"
+    )
