@@ -1,0 +1,286 @@
+"""Lines in, answers out, in the same order: what stands between a stream of bytes and the playground.
+
+bytes -> Line -> Prompt -> batches of like length -> Answer -> one line, or one object, of output
+
+A line that cannot be used is answered by a sentence, and the rest go on.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any, BinaryIO, NamedTuple, TextIO
+
+from seqdemo.checkpoints import Checkpoint, load
+from seqdemo.checkpoints import names as checkpoint_names
+from seqdemo.config import SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.playground import Prompt, find, prepare, score, target_language, texts_of, tokenizer
+from seqdemo.records import Trace
+from seqdemo.search import Found
+
+DEFAULTS = {
+    "translate": ("translator-de-en",),
+    "transliterate": ("transliterator-indic", "transliterator-hi-attention"),
+    "caption": ("captioner",),
+    "complete": ("lm-tolstoy",),
+    "score": ("translator-de-en",),
+}
+MOST_BYTES = 2**20  # of one line
+ROWS = 320  # of the model, at most, a batch
+LARGEST_BATCH = 64
+BATCHES = 8  # a window, inside which inputs are sorted by length
+FEW_PICTURES = 16  # a window: pictures take memory
+PATIENCE = 0.02  # seconds to wait for a window to fill
+LATER = object()
+SHOWN_AS = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+class Line(NamedTuple):
+    number: int
+    text: str
+    error: str = ""
+
+
+class Answer(NamedTuple):
+    """`outputs` best first, or an `error`; `more` is what else an exact search or an unusual input has to tell."""
+
+    line: Line
+    outputs: tuple[dict[str, Any], ...] = ()
+    error: str = ""
+    more: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What becomes of each line."""
+
+    checkpoint: Checkpoint
+    options: SearchOptions
+    language: str = ""
+    scoring: bool = False
+
+    @property
+    def batch(self) -> int:
+        if self.scoring or self.options.strategy == "exact" or self.checkpoint.task == "complete":
+            return 1
+        rows = {"greedy": 1, "sample": self.options.samples}.get(self.options.strategy, self.options.beam)
+        return min(LARGEST_BATCH, max(1, ROWS // rows))
+
+    @property
+    def window(self) -> int:
+        if self.checkpoint.task == "caption":
+            return min(self.batch, FEW_PICTURES)
+        return 1 if self.batch == 1 else self.batch * BATCHES
+
+
+def open_checkpoint(command: str, name: str | None, language: str) -> Checkpoint:
+    """By name, folder or user/name, checked against what is asked of it."""
+    wanted = name or next((known for known in DEFAULTS[command] if known in checkpoint_names()), DEFAULTS[command][-1])
+    folder = Path(wanted)
+    checkpoint = load(folder.resolve() if folder.parent != Path() and folder.is_dir() else wanted)
+    if command not in ("score", checkpoint.task):
+        raise InputError(f"{checkpoint.name} cannot {command}; it can {checkpoint.task}.")
+    target_language(checkpoint, language)
+    return checkpoint
+
+
+def read_lines(stream: BinaryIO) -> Iterator[Line]:
+    """Lines end with a line feed and nothing else; what is not UTF-8, or too long to be meant, is an error of its own line."""
+    number = 0
+    while data := stream.readline(MOST_BYTES):
+        number += 1
+        whole = data
+        while len(data) == MOST_BYTES and not data.endswith(b"\n"):
+            data = stream.readline(MOST_BYTES)
+        yield parse_line(number, whole, whole is not data)
+
+
+def parse_line(number: int, data: bytes, cut: bool) -> Line:
+    data = data.removesuffix(b"\n").removesuffix(b"\r")
+    if number == 1:
+        data = data.removeprefix(codecs.BOM_UTF8)
+    if cut or len(data) >= MOST_BYTES:
+        start = data[:1000].decode(errors="ignore")
+        return Line(number, start, f"This line is longer than {MOST_BYTES:,} bytes; break it up.")
+    try:
+        return Line(number, data.decode())
+    except UnicodeDecodeError as error:
+        sentence = f"This line is not UTF-8 text (byte {error.start + 1}); convert it first."
+        return Line(number, data.decode(errors="replace"), sentence)
+
+
+def windows(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
+    """Up to `size` lines that are there, without waiting long for more: a file comes in full windows, typed lines one by one."""
+    waiting: Queue[Any] = Queue(2 * size)  # of lines; then an error, or None at the end
+
+    def read() -> None:
+        try:
+            for line in lines:
+                waiting.put(line)
+            waiting.put(None)
+        except Exception as error:
+            waiting.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    while isinstance(item := waiting.get(), Line):
+        window: list[Line] = [item]
+        while len(window) < size and isinstance(item := soon(waiting), Line):
+            window.append(item)
+        yield window
+        if item is not LATER and not isinstance(item, Line):
+            break
+    if item:
+        raise item
+
+
+def soon(waiting: Queue[Any]) -> Any:
+    try:
+        return waiting.get(timeout=PATIENCE)
+    except Empty:
+        return LATER
+
+
+def answers(job: Job, lines: Sequence[Line], shown: Callable[[int], None] = lambda done: None) -> list[Answer]:
+    """One answer a line, in the order of the lines; decoded in batches of like length."""
+    if job.scoring:
+        return [score_line(job, line) for line in lines]
+    prepared = [prepare_line(job, line) for line in lines]
+    found = {place: given for place, given in enumerate(prepared) if isinstance(given, Answer)}
+    waiting = [(place, given) for place, given in enumerate(prepared) if isinstance(given, Prompt)]
+    waiting.sort(key=lambda item: len(item[1].pieces.ids))
+    for start in range(0, len(waiting), job.batch):
+        places, prompts = zip(*waiting[start : start + job.batch])
+        for place, prompt, outcome in zip(places, prompts, searched(job, prompts)):
+            found[place] = answer(job, lines[place], prompt, outcome)
+        shown(len(found))
+    return [found[place] for place in range(len(lines))]
+
+
+def prepare_line(job: Job, line: Line) -> Prompt | Answer:
+    if line.error:
+        return Answer(line, error=line.error)
+    try:
+        return prepare(job.checkpoint, line.text, job.language)
+    except InputError as error:
+        return Answer(line, error=str(error))
+
+
+def searched(job: Job, prompts: Sequence[Prompt]) -> list[Found | str]:
+    """What was found, or why nothing was; one input that does not fit the options spoils no other."""
+    try:
+        return [*find(job.checkpoint, prompts, job.options, record=False)]
+    except InputError as error:
+        if len(prompts) == 1:
+            return [str(error)]
+        return [outcome for prompt in prompts for outcome in searched(job, [prompt])]
+
+
+def answer(job: Job, line: Line, prompt: Prompt, found: Found | str) -> Answer:
+    if isinstance(found, str):
+        return Answer(line, error=found)
+    if not found.hypotheses:
+        return Answer(line, error="Nothing can be said under these options; loosen them.")
+    piece = tokenizer(job.checkpoint.target_text).piece
+    outputs = tuple(
+        {
+            "text": text,
+            "tokens": list(one.tokens),
+            "logp": one.total,
+            "score": one.score,
+            "pieces": [piece(token) for token in one.tokens],
+            "logps": list(one.logps),
+            "finished": one.finished,
+        }
+        for text, one in zip(texts_of(job.checkpoint, prompt, found.hypotheses), found.hypotheses)
+    )
+    more: dict[str, Any] = {"note": prompt.far} if prompt.far else {}
+    if found.certificate:
+        more["certificate"] = vars(found.certificate)
+    return Answer(line, outputs, more=more)
+
+
+def score_line(job: Job, line: Line) -> Answer:
+    """`source TAB target`; of a language model the whole line is the text."""
+    source, tab, target = line.text.partition("\t")
+    alone = job.checkpoint.task == "complete"
+    try:
+        if line.error or not (tab or alone):
+            raise InputError(line.error or "A line to score is a source, a TAB, and a target; this one has no TAB.")
+        trace = score(job.checkpoint, *(("", line.text) if alone else (source, target)), language=job.language)
+    except InputError as error:
+        return Answer(line, error=str(error))
+    return Answer(line, (scored(trace, line.text if alone else target),))
+
+
+def scored(trace: Trace, text: str) -> dict[str, Any]:
+    return {
+        "text": text,
+        "tokens": list(trace.tokens),
+        "logp": trace.total,
+        "score": trace.total,
+        "pieces": list(trace.target),
+        "logps": trace.logps.tolist(),
+    }
+
+
+def finite(value: Any) -> Any:
+    """JSON knows no infinities: null."""
+    if isinstance(value, dict):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_json(found: Answer) -> str:
+    what = {"error": found.error} if found.error else {"outputs": found.outputs, **found.more}
+    return json.dumps(finite({"input": found.line.text, **what}), ensure_ascii=False, allow_nan=False)
+
+
+def as_text(found: Answer, scoring: bool) -> str:
+    """The outputs on one line, TABs between them; line breaks and TABs inside them are written as in a string."""
+    return "\t".join(f"{each['logp']:.4f}" if scoring else each["text"].translate(SHOWN_AS) for each in found.outputs)
+
+
+class Progress:
+    """One line on a terminal that says how far it is; on anything else nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.shown = stream, stream.isatty()
+        self.began = time.perf_counter()
+
+    def show(self, done: int) -> None:
+        if self.shown:
+            rate = done / max(1e-9, time.perf_counter() - self.began)
+            self.stream.write(f"\r\033[K{done:,} lines, {rate:,.1f} a second")
+            self.stream.flush()
+
+    def clear(self) -> None:
+        if self.shown:
+            self.stream.write("\r\033[K")
+            self.stream.flush()
+
+
+def converse(job: Job, given: BinaryIO, out: TextIO, err: TextIO, as_objects: bool) -> int:
+    """Answer every line; 1 if any could not be."""
+    progress, done, failed = Progress(err), 0, False
+    for window in windows(read_lines(given), job.window):
+        found = answers(job, window, lambda count, before=done: progress.show(before + count))  # type: ignore[misc]
+        done += len(window)
+        progress.clear()
+        for each in found:
+            failed |= bool(each.error)
+            out.write((as_json(each) if as_objects else as_text(each, job.scoring)) + "\n")
+            if each.error and not as_objects:
+                err.write(f"line {each.line.number}: {each.error}\n")
+        out.flush()
+        err.flush()
+    return int(failed)

@@ -1,0 +1,404 @@
+"""Lines in, lines out: in order, one answer each, whatever the line; and what the exit code tells."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from seqdemo.__main__ import main, parser, search_options
+from seqdemo.checkpoints import Checkpoint, load
+from seqdemo.commandline import MOST_BYTES, Job, Line, Progress, converse, finite, read_lines, windows
+from seqdemo.config import SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.playground import run, score
+from tests import tiny
+
+ROOT = Path(__file__).resolve().parent.parent
+SENTENCES = ["Der hund singt im garten.", "Ein kind.", "Die frau und der mann laufen auf gras.", "Das haus.", "Rot."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of each task, in a subfolder named after it."""
+    root = tmp_path_factory.mktemp("tiny")
+    for task, make in tiny.MAKERS.items():
+        make(root / task)
+    return root
+
+
+class Terminal:
+    """Runs a command in this process, as a terminal would: bytes in, lines out."""
+
+    def __init__(self, folder: Path, place: Path, patch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.place, self.patch, self.captured = folder, place, patch, captured
+
+    def __call__(self, command: str, *options: str, given: bytes | str, checkpoint: str = "") -> tuple[int, list[str], list[str]]:
+        file = self.place / "given.txt"
+        file.write_bytes(given if isinstance(given, bytes) else given.encode())
+        with file.open() as opened:
+            self.patch.setattr(sys, "stdin", opened)
+            code = main([command, "--checkpoint", str(self.folder / (checkpoint or command)), *options])
+        printed = self.captured.readouterr()
+        assert not printed.out or printed.out.endswith("\n")
+        return code, printed.out.split("\n")[:-1], printed.err.split("\n")[:-1]
+
+
+@pytest.fixture
+def terminal(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(folder, tmp_path, monkeypatch, capsys)
+
+
+def lines_of(texts: list[str]) -> str:
+    return "".join(text + "\n" for text in texts)
+
+
+def best(checkpoint: Checkpoint, text: Any, **options: Any) -> str:
+    return run(checkpoint, text, SearchOptions(**options)).texts[0]
+
+
+@pytest.mark.parametrize("strategy", ["beam", "greedy", "sample", "exact"])
+def test_answers_come_in_order_one_line_each_and_are_the_playgrounds(terminal: Terminal, strategy: str) -> None:
+    code, out, err = terminal("translate", *([] if strategy == "beam" else [f"--{strategy}"]), given=lines_of(SENTENCES))
+    checkpoint = load(terminal.folder / "translate")
+    assert (code, err) == (0, [])
+    assert out == [best(checkpoint, text, strategy=strategy, nbest=1) for text in SENTENCES]
+
+
+def test_long_input_is_answered_in_order_across_batches_and_windows(terminal: Terminal) -> None:
+    several = [" ".join(SENTENCES[: 1 + number % 4]) for number in range(1100)]
+    code, out, _ = terminal("translate", "--greedy", "--max-length", "6", given=lines_of(several))
+    checkpoint = load(terminal.folder / "translate")
+    expected = {text: best(checkpoint, text, strategy="greedy", max_length=6) for text in set(several)}
+    assert code == 0 and out == [expected[text] for text in several] and len(set(out)) > 1
+
+
+def test_a_target_language_is_spoken(terminal: Terminal) -> None:
+    answers = [terminal("transliterate", "--to", language, given="namaste\n")[1] for language in ("hi", "ur")]
+    checkpoint = load(terminal.folder / "transliterate")
+    assert answers == [list(run(checkpoint, "namaste", language=language).texts[:1]) for language in ("hi", "ur")]
+    assert answers[0] != answers[1]
+
+
+def test_file_names_are_captioned(terminal: Terminal, tmp_path: Path) -> None:
+    for name, colour in (("red.png", "red"), ("white space.jpg", "white")):
+        Image.new("RGB", (50, 40), colour).save(tmp_path / name)
+    names = [str(tmp_path / "red.png"), "missing.png", str(tmp_path), str(tmp_path / "white space.jpg")]
+    code, out, err = terminal("caption", given=lines_of(names))
+    checkpoint = load(terminal.folder / "caption")
+    assert code == 1 and out == [best(checkpoint, names[0]), "", "", best(checkpoint, names[3])]
+    assert [line.split(":")[0] for line in err] == ["line 2", "line 3"] and "'missing.png'" in err[0]
+
+
+def test_several_outputs_stand_on_one_line(terminal: Terminal) -> None:
+    _, out, _ = terminal("translate", "--nbest", "3", given=lines_of(SENTENCES[:2]))
+    checkpoint = load(terminal.folder / "translate")
+    assert [line.split("\t") for line in out] == [list(run(checkpoint, text).texts[:3]) for text in SENTENCES[:2]]
+
+
+def test_line_breaks_inside_an_output_are_written_out_and_json_keeps_them(terminal: Terminal) -> None:
+    options = ("--sample", "--samples", "40", "--max-length", "40", "--temperature", "3")
+    _, out, _ = terminal("complete", *options, given="The dog\n\n")
+    _, objects, _ = terminal("complete", *options, "--json", given="The dog\n\n")
+    texts = [[output["text"] for output in json.loads(line)["outputs"]] for line in objects]
+    assert any("\n" in text for text in texts[0])
+    assert [line.split("\t") for line in out] == [[text.replace("\n", "\\n") for text in each] for each in texts]
+
+
+def test_json_says_what_was_found_and_how_probable_it_is(terminal: Terminal) -> None:
+    _, out, _ = terminal("translate", "--json", "--nbest", "2", "--length-norm", "power", given=lines_of(SENTENCES[:2]))
+    for text, line in zip(SENTENCES, out):
+        answer = json.loads(line)
+        assert answer["input"] == text and len(answer["outputs"]) == 2
+        first, second = answer["outputs"]
+        assert first["score"] >= second["score"]
+        assert math.isclose(sum(first["logps"]), first["logp"], rel_tol=1e-6)
+        assert math.isclose(first["logp"] / len(first["tokens"]), first["score"], rel_tol=1e-6)
+        assert len(first["pieces"]) == len(first["tokens"]) == len(first["logps"])
+
+
+def test_exact_search_hands_out_its_certificate(terminal: Terminal) -> None:
+    _, out, _ = terminal("translate", "--json", "--exact", given="Ein kind.\n")
+    certificate = json.loads(out[0])["certificate"]
+    assert certificate["proved"] is True and certificate["empty_logp"] < 0 and "Proved" in certificate["sentence"]
+
+
+BAD = b"Ein kind.\n\xff\xfe\n\n\xed\xa0\x80\n" + b"a" * 1_001 + b"\nDas haus.\n"
+
+
+def test_a_bad_line_gives_an_empty_line_and_a_sentence_and_the_rest_go_on(terminal: Terminal) -> None:
+    code, out, err = terminal("translate", given=BAD)
+    checkpoint = load(terminal.folder / "translate")
+    assert code == 1 and out == [best(checkpoint, "Ein kind."), "", "", "", "", best(checkpoint, "Das haus.")]
+    assert [line.split(":")[0] for line in err] == [f"line {number}" for number in (2, 3, 4, 5)]
+    assert "not UTF-8" in err[0] and "type at least one letter" in err[1] and "1,001 characters" in err[3]
+
+
+def test_a_bad_line_gives_an_object_with_an_error(terminal: Terminal) -> None:
+    code, out, err = terminal("translate", "--json", given=BAD)
+    answers = [json.loads(line) for line in out]
+    assert code == 1 and not err
+    assert [sorted(answer) for answer in answers] == [["input", "outputs"], *[["error", "input"]] * 4, ["input", "outputs"]]
+    assert answers[4]["input"] == "a" * 1_001 and answers[1]["input"] == "\ufffd\ufffd"
+
+
+def test_one_line_that_does_not_fit_the_options_spoils_no_other(terminal: Terminal) -> None:
+    given = "Rot.\nDie frau und der mann laufen auf gras und der hund singt.\n"
+    code, out, err = terminal("translate", "--min-length", "40", given=given)
+    assert code == 1 and out[0] == "" and out[1] and err[0].startswith("line 1: ") and "leaves no room" in err[0]
+
+
+def test_scores_are_log_probabilities(terminal: Terminal) -> None:
+    given = "Ein kind.\tThe dog.\nEin kind.\nEin kind.\t\n\tThe dog.\n"
+    code, out, err = terminal("score", given=given, checkpoint="translate")
+    checkpoint = load(terminal.folder / "translate")
+    expected = [f"{score(checkpoint, 'Ein kind.', text).total:.4f}" for text in ("The dog.", "")]
+    assert code == 1 and out == [expected[0], "", expected[1], ""]
+    assert "this one has no TAB" in err[0] and "type at least one letter" in err[1]
+
+
+def test_a_text_is_scored_by_a_language_model_tabs_and_all(terminal: Terminal) -> None:
+    _, out, _ = terminal("score", "--json", given="The\tdog\n", checkpoint="complete")
+    (output,) = json.loads(out[0])["outputs"]
+    assert math.isclose(output["logp"], score(load(terminal.folder / "complete"), "", "The\tdog").total, rel_tol=1e-6)
+    assert len(output["tokens"]) == 7
+
+
+def read(data: bytes) -> list[Line]:
+    return list(read_lines(io.BytesIO(data)))
+
+
+def test_lines_end_with_a_line_feed_and_nothing_else() -> None:
+    texts = ["\ufeffa", "b\u2028c\x85d\x0be\rf", "", "no end"]
+    assert [line.text for line in read("\r\n".join(texts).encode())] == ["a", *texts[1:]]
+    assert [line.number for line in read(b"a\nb\n")] == [1, 2] and read(b"") == []
+
+
+@pytest.mark.parametrize("size", [MOST_BYTES - 1, MOST_BYTES, MOST_BYTES + 1, 3 * MOST_BYTES])
+def test_a_line_too_long_to_be_meant_is_one_bad_line(size: int) -> None:
+    first, second = read(b"a" * size + b"\nb\n")
+    assert second == Line(2, "b") and bool(first.error) == (size >= MOST_BYTES)
+    assert len(first.text) == (1000 if first.error else size)
+
+
+@given(st.integers(0, 40), st.integers(1, 9))
+def test_windows_hold_every_line_once_in_order(count: int, size: int) -> None:
+    lines = [Line(number, "") for number in range(count)]
+    cut = list(windows(iter(lines), size))
+    assert [line for window in cut for line in window] == lines
+    assert all(1 <= len(window) <= size for window in cut)
+
+
+def test_a_fault_while_reading_is_not_swallowed() -> None:
+    def broken() -> Any:
+        yield Line(1, "a")
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        list(windows(broken(), 4))
+
+
+def test_json_has_no_infinities() -> None:
+    assert finite({"a": [1.0, -math.inf], "b": (math.nan, True, "x")}) == {"a": [1.0, None], "b": [None, True, "x"]}
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_and_taken_away_before_anything_else_is(folder: Path) -> None:
+    job, out, screen = Job(load(folder / "translate"), SearchOptions(strategy="greedy")), io.StringIO(), Screen()
+    assert converse(job, io.BytesIO(b"Ein kind.\n\nRot.\n"), out, screen, False) == 1
+    shown, _, after = screen.getvalue().rpartition("\r\033[K")
+    assert "3 lines, " in shown and after.startswith("line 2: ")
+    quiet = io.StringIO()
+    Progress(quiet).show(3)
+    assert quiet.getvalue() == ""
+
+
+def options_of(*words: str) -> SearchOptions:
+    return search_options(parser().parse_args(["translate", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", SearchOptions(nbest=1)),
+        ("--beam 12 --nbest 12", SearchOptions(beam=12, nbest=12)),
+        ("--greedy --coverage 0.2", SearchOptions(strategy="greedy", coverage=0.2, nbest=1)),
+        ("--beam 3 --finished free --early never", SearchOptions(beam=3, finished="free", early="never", nbest=1)),
+        ("--length-norm gnmt --alpha 0.6 --min-length 2", SearchOptions(length_norm="gnmt", alpha=0.6, min_length=2, nbest=1)),
+        ("--max-length 9 --at-limit force --no-repeat 2", SearchOptions(max_length=9, at_limit="force", no_repeat=2, nbest=1)),
+        ("--exact --expansions 9 --frontier 7", SearchOptions(strategy="exact", expansions=9, frontier=7, nbest=1)),
+        (
+            "--sample --samples 3 --temperature 0.5 --top-k 4 --top-p 0.9 --seed 7",
+            SearchOptions(strategy="sample", samples=3, temperature=0.5, top_k=4, top_p=0.9, seed=7, nbest=1),
+        ),
+    ],
+)
+def test_every_option_reaches_the_search(words: str, expected: SearchOptions) -> None:
+    assert options_of(*words.split()) == expected
+
+
+def test_every_field_of_the_options_can_be_given() -> None:
+    known = set(vars(parser().parse_args(["translate"])))
+    assert set(SearchOptions().to_json()) <= known
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--greedy --temperature 0.5", "--temperature goes with --sample"),
+        ("--exact --early true", "--early goes with --beam"),
+        ("--frontier 3", "--frontier goes with --exact"),
+        ("--alpha 2", "add --length-norm"),
+        ("--early never", "add --finished free"),
+        ("--nbest 6", r"--nbest 6 is more than .* \(5\); widen --beam"),
+        ("--greedy --nbest 2", "use --beam"),
+        ("--sample --nbest 2", "use --samples"),
+        ("--beam 101", "from 1 to 100"),
+        ("--min-length 5 --max-length 5", "lower one"),
+    ],
+)
+def test_options_against_each_other_are_told_so(words: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        options_of(*words.split())
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["chat"], ["translate", "--beam", "x"], ["translate", "--greedy", "--exact"], ["score", "--beam", "2"]]
+)
+def test_wrong_usage_has_code_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2 and "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "checkpoint", "options", "says"),
+    [
+        ("translate", "transliterate", [], "tiny-transliterator cannot translate; it can transliterate."),
+        ("transliterate", "transliterate", ["--to", "xx"], "no target language 'xx'; it knows hi, ur."),
+        ("translate", "translate", ["--to", "fr"], "no target language 'fr'; it knows en."),
+        ("translate", "translate", ["--greedy", "--nbest", "2"], "use --beam"),
+        ("translate", "nothing here", [], "nothing here"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_anything_is_read(
+    terminal: Terminal, command: str, checkpoint: str, options: list[str], says: str
+) -> None:
+    code, out, err = terminal(command, *options, given="Ein kind.\n", checkpoint=checkpoint)
+    assert code == 2 and out == [] and len(err) == 1 and says in err[0]
+
+
+@pytest.mark.parametrize("command", ["translate", "transliterate", "caption", "complete", "score"])
+def test_a_missing_checkpoint_is_told_so(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
+    monkeypatch.delenv("SEQDEMO_HUB_OWNER", raising=False)
+    monkeypatch.setattr(sys, "stdin", sys.__stdin__)
+    assert main([command]) == 2
+    assert "There is no checkpoint '" in capsys.readouterr().err
+
+
+def test_without_the_model_of_many_scripts_the_one_of_hindi_is_taken(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.transliterator(tmp_path / "transliterator-hi-attention")
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
+    (tmp_path / "given").write_text("namaste\n")
+    with (tmp_path / "given").open() as opened:
+        monkeypatch.setattr(sys, "stdin", opened)
+        assert main(["transliterate"]) == 0
+    assert capsys.readouterr().out == best(load(terminal.folder / "transliterate"), "namaste") + "\n"
+
+
+def test_a_folder_below_this_one_is_a_checkpoint_and_no_repository(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.transliterator(tmp_path / "runs" / "mine")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "given").write_text("dilli\n")
+    with (tmp_path / "given").open() as opened:
+        monkeypatch.setattr(sys, "stdin", opened)
+        assert main(["transliterate", "--checkpoint", "runs/mine"]) == 0
+    assert capsys.readouterr().out == best(load(folder / "transliterate"), "dilli") + "\n"
+
+
+def started(*words: str, **more: Any) -> subprocess.Popen[bytes]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-m", "seqdemo", *words], cwd=ROOT, env=surroundings, **pipes)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
+def test_answers_do_not_wait_for_the_next_line_and_ctrl_c_is_quiet(folder: Path) -> None:
+    process = started("translate", "--checkpoint", str(folder / "translate"))
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    checkpoint = load(folder / "translate")
+    for text in SENTENCES[:2]:
+        process.stdin.write(text.encode() + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline().decode() == best(checkpoint, text) + "\n"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert process.stderr.read() == b""
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
+def test_a_reader_that_leaves_is_no_error_to_talk_about(folder: Path) -> None:
+    process = started("translate", "--greedy", "--max-length", "2", "--checkpoint", str(folder / "translate"))
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(b"Ein kind.\n" * 3000, timeout=60)
+    assert process.returncode == 141 and err == b""
+
+
+def test_help_and_wrong_usage_need_no_torch() -> None:
+    code = """
+import sys
+from seqdemo.__main__ import main
+for words in (["--help"], ["translate", "--help"], ["--version"], ["translate", "--greedy", "--nbest", "2"]):
+    try:
+        main(words)
+    except SystemExit:
+        pass
+sys.exit("torch" in sys.modules or "numpy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for word in ("transliterate", "--checkpoint", "--length-norm", "Exit code"):
+        assert word in done.stdout
+
+
+def test_the_public_names_are_there_and_come_late() -> None:
+    code = """
+import sys
+import seqdemo
+assert not {"torch", "numpy", "gradio"} & set(sys.modules)
+assert set(seqdemo.__all__) <= set(dir(seqdemo))
+print(*(getattr(seqdemo, name).__name__ for name in seqdemo.__all__))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [name.removeprefix("seqdemo.") for name in done.stdout.split()] == sorted(done.stdout.replace("seqdemo.", "").split())
+    import seqdemo
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = seqdemo.nothing
