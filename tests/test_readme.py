@@ -105,7 +105,7 @@ def test_the_app_comes_up(app_address: str) -> None:
     assert b"<html" in urllib.request.urlopen(app_address, timeout=10).read()
 
 
-def first_answer(address: str, app: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def first_answer(address: str, app: subprocess.Popen[bytes], seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and app.poll() is None:
         try:
