@@ -29,12 +29,12 @@ Output = tuple[float, float, tuple[int, ...]]  # score, total, tokens
 # --------------------------------------------------------------------------------------------------------- worked examples
 
 
-def lookup_step(lookup: Lookup) -> tuple[Any, Tensor]:
+def lookup_step(lookup: Lookup, dtype: torch.dtype = torch.float64) -> tuple[Any, Tensor]:
     """A step function for one sentence whose state is what each row has read."""
 
     def step(tokens_K: Tensor, read_KT: Tensor) -> tuple[Tensor, Tensor]:
         read_KT = torch.cat([read_KT, tokens_K[:, None]], 1)
-        return torch.tensor([list(lookup(tuple(row))) for row in read_KT.tolist()], dtype=torch.float64), read_KT
+        return torch.tensor([list(lookup(tuple(row))) for row in read_KT.tolist()], dtype=dtype), read_KT
 
     return step, torch.empty((1, 0), dtype=torch.long)
 

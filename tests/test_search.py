@@ -16,7 +16,7 @@ from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.records import Hypothesis, SearchTree, from_json, to_json
 from seqdemo.search import Found, search
-from seqdemo.search.ranking import top
+from seqdemo.search.ranking import Scoring, top
 from seqdemo.search.walk import without_repeats
 from tests.search_tables import (
     BOS,
@@ -244,7 +244,7 @@ def test_the_tree_holds_the_best_candidates_of_each_step(table: Tables, beam: in
 def test_wide_beams_rank_in_double_precision() -> None:
     """Ranked in single precision first, where totals near -5,000 that differ by 1e-5 are all alike."""
     row = torch.arange(30).double().mul(-1e-5)
-    step, state = lookup_step(lambda read: ((row - 5000) if len(read) == 1 else row.flip(0)).tolist())
+    step, state = lookup_step(lambda read: ((row - 5000) if len(read) == 1 else row.flip(0)).tolist(), torch.float32)
     (found,) = search(step, state, 1, SearchOptions(beam=60), [2])
     for step_number in (0, 1):
         totals = found.tree.total[found.tree.step == step_number]
@@ -343,6 +343,22 @@ def test_coverage_needs_attention() -> None:
     step, state = lookup_step(lambda read: [0.0] * 4)
     with pytest.raises(InputError, match="needs a model with attention"):
         search(step, state, 1, SearchOptions(coverage=0.1), [3])
+
+
+norms = st.sampled_from(["none", "power", "gnmt"])
+
+
+@given(norms, st.floats(-2, 2), st.floats(-50, 0), st.floats(-20, 0), st.floats(-3, 0), st.tuples(*[st.integers(1, 40)] * 3))
+def test_nothing_below_a_prefix_outreaches_it(
+    norm: str, alpha: float, total: float, rest: float, coverage: float, lengths: tuple[int, int, int]
+) -> None:
+    shortest, length, longest = sorted(lengths)
+    scoring = Scoring(norm, alpha, 1.0)
+    reach = scoring.reach(total, shortest, longest)
+    assert scoring.score(total + rest, length, coverage) <= reach + 1e-9 * (1 + abs(reach))
+    assert reach in (scoring.score(total, shortest), scoring.score(total, longest))
+    in_tensors = scoring.reach(torch.tensor([total], dtype=torch.float64), shortest, torch.tensor([longest]))
+    assert in_tensors.item() == pytest.approx(reach)
 
 
 def test_records_go_through_json() -> None:
