@@ -95,8 +95,8 @@ def add_search(command: argparse.ArgumentParser) -> None:
 
 def search_options(asked: argparse.Namespace) -> SearchOptions:
     """SearchOptions of what was given; two options that contradict each other are an error."""
-    given = {field.name: getattr(asked, field.name, None) for field in fields(SearchOptions)}
-    given = {name: value for name, value in given.items() if value is not None}
+    known = {field.name for field in fields(SearchOptions)}
+    given: dict[str, Any] = {name: value for name, value in vars(asked).items() if name in known and value is not None}
     given.setdefault("strategy", "beam")
     check_together(given)
     return SearchOptions(**{"nbest": 1, **given})

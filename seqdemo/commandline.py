@@ -130,14 +130,15 @@ def windows(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
             waiting.put(error)
 
     threading.Thread(target=read, daemon=True).start()
-    while isinstance(item := waiting.get(), Line):
-        window: list[Line] = [item]
+    item: Any = waiting.get()
+    while isinstance(item, Line):
+        window = [item]
         while len(window) < size and isinstance(item := soon(waiting), Line):
             window.append(item)
         yield window
-        if item is not LATER and not isinstance(item, Line):
-            break
-    if item:
+        if item is LATER or isinstance(item, Line):
+            item = waiting.get()
+    if item is not None:
         raise item
 
 

@@ -52,9 +52,10 @@ def replay(model: Model, source: Source, target: Sequence[int], edits: tuple[Edi
     what_if = WhatIf(edits)
     asked = what_if if what_if else None
     gates: dict[str, list[Tensor]] = {}
+    weights: list[Tensor] = []
     inputs_1T = torch.tensor([[BOS, *target[:-1]]], dtype=torch.long)
     if isinstance(model, LanguageModel):
-        features, weights = _read_text(model, inputs_1T, asked, gates), []
+        features = _read_text(model, inputs_1T, asked, gates)
     else:
         features, weights = _read_pair(model, source, inputs_1T, what_if, gates)
     return Replay(F.log_softmax(model.readout(torch.cat(features)), 1), weights, gates)
