@@ -1,4 +1,4 @@
-"""From examples to batches: tokenizers of a recipe, ids, length buckets, and the loss of one batch.
+"""From examples to batches: tokenizers of a recipe, ids, length buckets.
 
 Everything is a function of (recipe, dataset, epoch): the order of an epoch can be made again from its number alone, which
 is what lets a run resume in the middle of one.
@@ -14,7 +14,6 @@ import numpy as np
 import sentencepiece
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from seqdemo.config import BOS, EOS, PAD
 from seqdemo.text import Characters, Subwords, Tokenizer, Words
@@ -210,13 +209,6 @@ def cut(rows: np.ndarray, lengths_N: np.ndarray, tokens: int) -> Iterator[np.nda
         if end == len(rows) or (end + 1 - start) * (lengths_N[end] - 1) > tokens:
             yield rows[start:end]
             start = end
-
-
-def token_loss(logits_BTV: Tensor, target_out_BT: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """The sum over real tokens of -log p."""
-    return F.cross_entropy(
-        logits_BTV.flatten(0, 1), target_out_BT.flatten(), ignore_index=PAD, label_smoothing=label_smoothing, reduction="sum"
-    )
 
 
 def windows(ids: np.ndarray, streams: int, window: int) -> Epoch[tuple[Tensor, Tensor]]:

@@ -13,8 +13,9 @@ from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
 from training import metrics
-from training.batches import Batch, Epoch, Pairs, token_loss, windows
+from training.batches import Batch, Epoch, Pairs, windows
 from training.data.records import Dataset, Example
+from training.loss import token_loss
 from training.recipes import Recipe
 
 
