@@ -152,6 +152,9 @@ def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], opti
     """The edits, checked, with every clamp to the mean made numbers from the untouched greedy output."""
     limit = min(prompt.limit, options.max_length or prompt.limit)
     check_edits(edits, checkpoint.model.config, source_length(prompt), len(prompt.prefix) + limit)  # type: ignore[arg-type]
+    given = len(prompt.prefix)
+    if any(isinstance(edit, (Force, Ban)) and edit.position < given for edit in edits):
+        raise InputError(f"The first {given} pieces are the text that was given; force or ban from position {given} on.")
     if not any(isinstance(edit, ClampGate) and edit.value == "mean" for edit in edits):
         return edits
     greedy = find(checkpoint, [prompt], SearchOptions(strategy="greedy"))[0].hypotheses[0].tokens

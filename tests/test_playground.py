@@ -239,6 +239,8 @@ def test_positions_of_a_completion_count_from_the_beginning_of_the_text(model: M
     checkpoint = model("complete")
     found = run(checkpoint, "The dog ", edits=(Force(9, (8, 9)),))
     assert found.hypotheses[0].tokens[1:3] == (8, 9)
+    with pytest.raises(InputError, match="first 8 pieces are the text that was given; force or ban from position 8"):
+        run(checkpoint, "The dog ", edits=(Ban(7, (8,)),))
 
 
 def test_the_probability_of_a_given_output_is_that_of_its_search(model: Maker) -> None:
