@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
-import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seqdemo.ui import launch
-from seqdemo.ui.freeze import freeze
-from tests.toy_app import toy_app
+from tests.browser_visits import PAGES, Visit
 
+pytest_plugins = ["tests.browser_visits"]
 pytestmark = pytest.mark.browser
-PAGES = ["", "transliterate", "caption", "language-model", "models"]
-TASK_PAGES = PAGES[:4]
 HOSTILE = [
     "${document.body.x=1}",
     "{{x}} ${1+1}",
@@ -26,58 +22,6 @@ HOSTILE = [
     "Z" + "\u0351" * 60,
     "a\x01b",
 ]
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    root = tmp_path_factory.mktemp("cards")
-    app, service = toy_app(root)
-    freeze(root, service)
-    app.close()
-    app, service = toy_app(root)
-    _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True)
-    yield address.rstrip("/"), service
-    app.close()
-
-
-class Visit:
-    """A page in a fresh context; what it logged and whom it asked."""
-
-    def __init__(self, browser: Any, address: str, **context: Any) -> None:
-        self.address = address
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **context)
-        self.page = self.context.new_page()
-        self.errors: list[str] = []
-        self.foreign: list[str] = []
-        self.calls = 0
-        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", self.seen)
-
-    def seen(self, request: Any) -> None:
-        if not request.url.startswith((self.address, "data:", "blob:")):
-            self.foreign.append(request.url)
-        self.calls += "/queue/join" in request.url
-
-    def open(self, path: str = "") -> Any:
-        self.page.goto(f"{self.address}/{path}")
-        self.page.wait_for_selector(".s-cards article, .s-column .s-line", timeout=20_000)
-        return self.page
-
-    def outputs(self) -> list[str]:
-        return [self.page.inner_text(f"#s-column-{side} .s-output") for side in "ab"]
-
-    def settle(self) -> None:
-        """Until what was asked has been answered."""
-        idle = "(() => { const a = seqdemo.page.asker; return !a.flight && !a.waiting().length && !a.replays.size; })()"
-        self.page.wait_for_function(idle)
-
-
-@pytest.fixture
-def visit(browser: Any, served: Any) -> Iterator[Visit]:
-    visit = Visit(browser, served[0])
-    yield visit
-    visit.context.close()
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -207,6 +151,28 @@ def test_a_photograph_of_ones_own_is_captioned(visit: Visit, tmp_path: Path) -> 
     page.wait_for_function("first => document.querySelector('#s-column-b .s-output').innerText !== first", arg=first[1])
     visit.settle()
     assert "photo=" not in page.url and "own" not in page.url
+
+
+@pytest.mark.parametrize("kind", ["heic", "svg", "cut short", "not a picture", "bomb"])
+def test_a_photograph_that_cannot_be_used_gets_a_sentence(visit: Visit, tmp_path: Path, kind: str) -> None:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.new("1", (9000, 9000)).save(stream, "PNG")
+    files = {
+        "heic": b"\x00\x00\x00\x18ftypheic" + bytes(200),
+        "svg": b"<svg xmlns='http://www.w3.org/2000/svg'><script>window.hacked=1</script></svg>",
+        "cut short": stream.getvalue()[:300],
+        "not a picture": b"hello" * 100,
+        "bomb": stream.getvalue(),
+    }
+    page = visit.open("caption")
+    (tmp_path / "own.png").write_bytes(files[kind])
+    page.set_input_files("#s-photo", tmp_path / "own.png")
+    page.wait_for_selector("#s-column-b .s-message:visible")
+    told = page.inner_text("#s-column-b .s-message")
+    assert told.endswith(".") and len(told) > 20 and "went wrong" not in told
+    assert page.evaluate("window.hacked") is None
 
 
 def test_a_link_restores_what_was_seen(visit: Visit, browser: Any) -> None:
@@ -380,49 +346,3 @@ def test_the_unit_that_tracks_a_quotation_is_found(visit: Visit) -> None:
     assert page.input_value("#s-unit") != unit
     page.get_by_role("button", name="Probability").click()
     assert "bits a character" in page.inner_text("#s-panel-text")
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_phone_never_scrolls_sideways(visit: Visit, path: str) -> None:
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = visit.open(path)
-    wide = "document.documentElement.scrollWidth"
-    assert page.evaluate(wide) <= 390
-    for tab in page.locator("[role=tab]").all():
-        tab.click()
-        page.wait_for_timeout(150)
-        assert page.evaluate(wide) <= 390, tab.inner_text()
-
-
-def test_dark_is_kept_from_page_to_page(visit: Visit) -> None:
-    page = visit.open()
-    page.get_by_role("button", name="Switch between light and dark").click()
-    assert page.evaluate("document.body.classList.contains('dark')")
-    visit.open("models")
-    assert page.evaluate("document.body.classList.contains('dark')")
-    assert page.evaluate("getComputedStyle(document.querySelector('.s-column')).backgroundColor") == "rgb(21, 26, 35)"
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing(browser: Any, served: Any, path: str, theme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python")
-    script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
-    visit = Visit(browser, served[0], color_scheme=theme)
-    page = visit.open(path)
-    page.evaluate(script)
-    tabs = page.locator("[role=tab]").all() or [None]
-    for tab in tabs:
-        if tab:
-            tab.click()
-            page.wait_for_timeout(200)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-        told = [(row["id"], node["html"][:160], node["failureSummary"][:200]) for row in found for node in row["nodes"][:3]]
-        assert told == [], (tab and tab.inner_text(), told)
-    visit.context.close()
-
-
-def test_the_first_answer_comes_soon(visit: Visit) -> None:
-    start = time.monotonic()
-    visit.open()
-    assert time.monotonic() - start < 10

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqdemo.config import CELL_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig, SearchOptions
+from seqdemo.config import SearchOptions
 from seqdemo.edits import EDITS, AttentionBlend, AttentionRow, Ban, ClampGate, Force, edit_to_json
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import memory_only, packed, packed_bytes, trace_payload, tree_payload
 from seqdemo.ui import checks, fields, launch, pages
 from seqdemo.ui.answers import FAULT, Answers
-from seqdemo.ui.catalogue import Catalogue, photographs
+from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.component import packed_value
-from seqdemo.ui.sizes import sizes
 from tests import fixtures_records as toy
 from tests.toy_app import ToyService, toy_app, write_cards
 
@@ -254,66 +252,6 @@ def test_closing_the_stream_stops_the_work_within_a_second() -> None:
 
 def test_work_on_the_side_hands_its_answer_over() -> None:
     assert list(pages.in_background(lambda progress, cancel: {"answer": 1})) == [{"answer": 1}]
-
-
-# --------------------------------------------------------------------------------------------------------------- catalogue
-
-
-def test_broken_and_absent_checkpoints_are_left_out(tmp_path: Path) -> None:
-    write_cards(tmp_path)
-    for name, text in {"a": "{", "b": "[]", "c": '{"name": "c"}', "d": '{"name": 3, "model": {"cell": "x"}}'}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text(text)
-    assert Catalogue(tmp_path).names("translate") == ["translator-de-en", "translator-de-en-plain"]
-    assert Catalogue(tmp_path / "nowhere").cards == {}
-
-
-def test_each_model_with_attention_knows_its_twin_without(tmp_path: Path) -> None:
-    write_cards(tmp_path)
-    cards = Catalogue(tmp_path).cards
-    assert cards["translator-de-en"]["without"] == "translator-de-en-plain"
-    assert cards["translator-de-en-plain"]["without"] == ""
-    points = cards["translator-de-en"]["curve"]["points"]
-    assert points[0]["label"] == "1–5" and points[0]["value"] == 30.0
-
-
-def test_example_photographs_name_their_authors() -> None:
-    listed = photographs()
-    assert len(listed) >= 6
-    assert all("Photograph:" in row["shows"] and row["thumbnail"].startswith("data:image/jpeg") for row in listed)
-
-
-def test_no_example_photograph_leads_out_of_its_folder(answers: Answers) -> None:
-    for name in ("../service.py", "/etc/passwd", None, 3):
-        with pytest.raises(InputError):
-            answers.catalogue.example_photo(name)
-
-
-COMBINATIONS = [
-    *({"cell": cell, "decoder": decoder} for cell, decoder in product(CELL_NAMES, DECODER_NAMES)),
-    *({"score": score, "decoder": "attend-after", "decoder_hidden": 12} for score in SCORE_NAMES),
-    {"decoder_layers": 2, "encoder_layers": 2, "bidirectional": False, "score": "additive"},
-    {"features": 0, "share_embeddings": True},
-    {"tie_readout": True, "features": 6},
-    {"encoder": "none"},
-    {"encoder": "none", "features": 0, "decoder_layers": 3, "cell": "gru"},
-]
-
-
-@pytest.mark.parametrize("changes", COMBINATIONS, ids=lambda changes: "-".join(map(str, changes.values())))
-def test_the_formulas_count_every_parameter(changes: dict[str, Any]) -> None:
-    from seqdemo.model import LanguageModel, Seq2Seq
-
-    small = {"target_vocabulary": 11, "source_vocabulary": 11, "embedding": 6, "encoder_hidden": 6, "decoder_hidden": 10}
-    config = ModelConfig(**{**small, "attention": 7, "features": 8, **changes})  # type: ignore[arg-type]
-    model = LanguageModel(config) if config.encoder == "none" else Seq2Seq(config)
-    held = sum(parameter.numel() for parameter in model.parameters())
-    found = sizes(config)
-    assert found["parameters"] == held
-    for part in found["parts"]:
-        if part["parameters"]:
-            total = eval(part["filled"].replace(",", "").replace("·", "*"))
-            assert total == part["parameters"], part
 
 
 # --------------------------------------------------------------------------------------------------------------- the whole

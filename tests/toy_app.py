@@ -17,6 +17,7 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 from seqdemo.config import ModelConfig  # noqa: E402
 from seqdemo.edits import AttentionBlend, Ban, Force  # noqa: E402
 from seqdemo.errors import InputError  # noqa: E402
+from seqdemo.images import read_picture  # noqa: E402
 from seqdemo.records import Price  # noqa: E402
 from seqdemo.ui import launch  # noqa: E402
 from seqdemo.ui.service import Question  # noqa: E402
@@ -66,7 +67,8 @@ class ToyService:
         far = "This is unlike the sentences the model was trained on." if "x" in text else ""
         texts = tuple(toy.text_of(model, item.tokens) for item in found)
         prices = (Price("tokens", -0.5, -6.0, -6.5),) if question.edits else ()
-        prompt = SimpleNamespace(pieces=SimpleNamespace(strings=pieces, known=known), far=far)
+        picture = read_picture(question.given, 64) if photo else None
+        prompt = SimpleNamespace(pieces=SimpleNamespace(strings=pieces, known=known), far=far, picture=picture)
         run = ToyRun(prompt, tree, found, texts, prices=prices)
         checkpoint = SimpleNamespace(target_text=SimpleNamespace(piece=model.pieces.__getitem__))
         return SimpleNamespace(run=run, checkpoint=checkpoint, trace=trace, model=model, pieces=pieces, attention=attention)

@@ -49,20 +49,17 @@ class Answers:
             found = self.service.replay(self.question(task, message, spec, mine), tokens)
             return trace_payload(found, tokens, gates)
 
-        answer = {"columns": _each(columns, column), "traces": _each(replays, trace)}
-        if task == "caption" and columns:
-            answer.update(_guarded(lambda: {"picture": self.picture(message)}))
-        return answer
+        return {"columns": _each(columns, column), "traces": _each(replays, trace)}
 
     def load(self, message: Any, progress: Progress, cancel: Cancel) -> dict[str, Any]:
         """A repository of the Hub for this visitor: its card, under the name repository@commit."""
 
         def loaded() -> dict[str, Any]:
             wanted = checks.object_of(checks.object_of(message, "The question").get("load"), "The model to load")
-            repo, revision = checks.text_of(wanted.get("repo"), 200), checks.text_of(wanted.get("revision") or "", 200)
+            repo, revision = (checks.text_of(wanted.get(name) or "", 200).strip() for name in ("repo", "revision"))
             checkpoint = self.service.visitors().visit(repo, revision or None, progress=progress, cancelled=cancel)
             card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
-            return {"loaded": {**card, "name": f"{repo.strip()}@{checkpoint.revision}", "revision": checkpoint.revision}}
+            return {"loaded": {**card, "name": f"{repo}@{checkpoint.revision}", "revision": checkpoint.revision}}
 
         return _guarded(loaded)
 
@@ -88,12 +85,6 @@ class Answers:
             return checks.upload_of(given["photo"], self.uploads).read_bytes()
         return self.catalogue.example_photo(given.get("example"))
 
-    def picture(self, message: dict[str, Any]) -> dict[str, Any]:
-        from seqdemo.images import data_uri, read_picture
-
-        shown = read_picture(self.photo(message["input"]), 64)
-        return {"data": data_uri(shown.shown), "box": list(shown.box)}
-
     def column(self, question: Question, gates: str, progress: Progress | None, cancel: Cancel | None) -> dict[str, Any]:
         start = time.perf_counter()
         found = self.service.run(question, progress, cancel)
@@ -114,8 +105,18 @@ class Answers:
             far=run.prompt.far,
             certificate=run.certificate,
             prices=run.prices,
+            picture=picture_payload(run.prompt.picture),
             took=round(time.perf_counter() - start, 4),
         )
+
+
+def picture_payload(picture: Any) -> dict[str, Any] | None:
+    """The part of the photograph that the model saw, as the page shows it."""
+    if picture is None:
+        return None
+    from seqdemo.images import data_uri
+
+    return {"data": data_uri(picture.shown), "box": list(picture.box)}
 
 
 def _page_options(question: Question) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import re
@@ -140,9 +141,10 @@ def _card(folder: Path) -> dict[str, Any] | None:
         return (folder / name).read_text("utf-8") if (folder / name).is_file() else ""
 
     try:
-        return card_of(json.loads(read("config.json")), json.loads(read("metrics.json") or "{}"), read("README.md"))
+        card = card_of(json.loads(read("config.json")), json.loads(read("metrics.json") or "{}"), read("README.md"))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return {**card, "revision": hashlib.sha256(read("manifest.json").encode()).hexdigest()[:12]}
 
 
 def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[str, Any]:

@@ -34,12 +34,13 @@ def build(service: Any = None, root: Path | None = None) -> gr.Blocks:
     with gr.Blocks(title="seqdemo", analytics_enabled=False, fill_width=True, delete_cache=(CLEAN_EVERY, KEEP_UPLOADS)) as app:
         gr.Navbar(visible=False)  # type: ignore[attr-defined]
         pages.task_page(answers, "translate")
-        add_endpoints(answers)
     for task, name, path in pages.TASK_PAGES[1:]:
         with app.route(name, path):
             pages.task_page(answers, task)
     with app.route("Models", "/models"):
         pages.models_page(answers)
+    with app.route("Programs", "/programs", show_in_navbar=False):
+        add_endpoints(answers)
     app.queue(max_size=QUEUE)
     return app  # type: ignore[no-any-return]
 
@@ -84,6 +85,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **m
 
 def serve(host: str, port: int | None) -> None:
     """Start, then load the models the pages open with, behind the visitors' backs."""
+    announce_to_zero_gpu()
     service = Service()
     app = build(service)
     launch(app, host, port, prevent_thread_lock=True)
@@ -91,6 +93,14 @@ def serve(host: str, port: int | None) -> None:
     first.daemon = True
     first.start()
     app.block_thread()
+
+
+def announce_to_zero_gpu() -> None:
+    """A Space on ZeroGPU counts as started only once one function asks for a GPU; this app needs none."""
+    if os.environ.get("SPACES_ZERO_GPU"):
+        import spaces
+
+        spaces.GPU(lambda: None)
 
 
 def opening_models(root: Path) -> list[str]:

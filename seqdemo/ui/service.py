@@ -18,6 +18,7 @@ from seqdemo.records import Trace
 
 MOST_RUNS = 48
 MOST_NODES = 400_000  # of all remembered trees together
+PHOTO = 25_000  # a photograph takes as much memory as so many nodes
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,12 @@ class Service:
     def _remember(self, key: Any, found: Found) -> None:
         with self.lock:
             self.runs[key] = found
-            while len(self.runs) > MOST_RUNS or sum(len(item.run.tree) for item in self.runs.values()) > MOST_NODES:
+            while len(self.runs) > MOST_RUNS or sum(map(weight, self.runs.values())) > MOST_NODES:
                 self.runs.popitem(last=False)
+
+
+def weight(found: Found) -> int:
+    return len(found.run.tree) + PHOTO * (found.run.prompt.picture is not None)
 
 
 def _photo_key(question: Question) -> Any:

@@ -50,7 +50,15 @@ class Asker {
     this.trigger(this.flight.long ? "long" : "short", message);
     this.onState({ busy: true, long: this.flight.long });
     const seq = this.sequence;
-    setTimeout(() => this.flight && this.flight.seq === seq && !this.flight.long && this.onState({ busy: true, slow: true }), 1500);
+    const still = () => this.flight && this.flight.seq === seq && !this.flight.long;
+    setTimeout(() => still() && this.onState({ busy: true, slow: true }), 1500);
+    setTimeout(() => still() && this.again(), 30000);
+  }
+
+  // No answer for long: the queue was full or the server went away. Ask once more.
+  again() {
+    this.flight = null;
+    this.schedule(0);
   }
 
   stop() {

@@ -39,11 +39,11 @@ class Bench {
     this.inNotes = notes;
     const first = queryToState(new URLSearchParams(), this.setup).state;
     const same = (key) => JSON.stringify(state[key]) === JSON.stringify(first[key]);
-    if (frozen) this.take(frozen);
-    this.tell("state");
     const picks = Object.entries(state.picked).filter(([, tokens]) => tokens);
     const fresh = same("text") && same("language") && same("example") && same("columns") && frozen;
-    if (fresh) picks.forEach(([side, tokens]) => this.select(side, tokens, -1));
+    if (fresh) this.take(frozen);
+    this.tell("state");
+    if (fresh) picks.forEach(([side, tokens]) => this.select(side, tokens));
     else this.asker.change(["A", "B"]);
     if (this.columns.A) this.tell("answer");
   }
@@ -59,8 +59,12 @@ class Bench {
   message(sides, replays) {
     const { state } = this;
     const specs = Object.fromEntries(sides.map((side) => [side, state.columns[side]]));
-    for (const side of sides) if (state.picked[side] && !replays[side]) replays[side] = state.picked[side];
-    const runs = Object.fromEntries(Object.entries(replays).map(([side, tokens]) => [side, { ...state.columns[side], tokens }]));
+    const paths = { ...replays };
+    for (const side of sides) {
+      delete paths[side];
+      if (state.picked[side]) paths[side] = state.picked[side];
+    }
+    const runs = Object.fromEntries(Object.entries(paths).map(([side, tokens]) => [side, { ...state.columns[side], tokens }]));
     const mine = this.setup.checkpoints.filter((item) => item.name.includes("@")).map((item) => item.name);
     return structuredClone({ task: this.setup.task, mine, input: this.input(), language: state.language || null, columns: specs, replays: runs, gates: this.gatesNeeded() });
   }
@@ -80,17 +84,17 @@ class Bench {
   }
 
   take(answer) {
-    if (answer.picture) this.picture = answer.picture;
     for (const [side, payload] of Object.entries(answer.columns || {})) {
       if (payload.error) {
         if (this.columns[side]) this.columns[side].error = payload.error;
         else this.firstError = payload.error;
         continue;
       }
+      if (payload.picture) this.picture = payload.picture;
       this.columns[side] = readColumn(payload, this.setup);
     }
     for (const [side, payload] of Object.entries(answer.traces || {})) {
-      if (!this.columns[side] || payload.error) continue;
+      if (!this.columns[side] || payload.error || payload.asked.join() !== this.chosen(side).tokens.join()) continue;
       this.columns[side].trace = readTrace(payload);
     }
   }

@@ -110,9 +110,9 @@ function pythonSnippet(state, setup, side) {
   const names = new Set(optionsFor(setup, spec.options.strategy, spec.options).map((field) => field.name));
   const options = Object.entries(spec.options).filter(([name, value]) => name === "strategy" || (names.has(name) && value !== setup.library[name]));
   const kinds = [...new Set(spec.edits.map((edit) => edit.kind))].sort();
-  const known = setup.checkpoints.find((item) => item.name === spec.checkpoint);
+  const [name, commit] = spec.checkpoint.split("@");
   const given = setup.task === "caption" ? 'Image.open("photograph.jpg")' : pythonString(state.text);
-  const revision = known && known.revision ? `, revision=${pythonString(known.revision)}` : "";
+  const revision = commit ? `, revision=${pythonString(commit)}` : "";
   return [
     ...(setup.task === "caption" ? ["from PIL import Image", ""] : []),
     "from seqdemo.checkpoints import load",
@@ -120,7 +120,7 @@ function pythonSnippet(state, setup, side) {
     ...(kinds.length ? [`from seqdemo.edits import ${kinds.join(", ")}`] : []),
     "from seqdemo.playground import run",
     "",
-    `checkpoint = load(${pythonString(spec.checkpoint)}${revision})`,
+    `checkpoint = load(${pythonString(name)}${revision})`,
     `options = SearchOptions(${options.map(([name, value]) => `${name}=${pythonValue(value)}`).join(", ")})`,
     `result = run(checkpoint, ${given}, options${kinds.length ? `, edits=(${spec.edits.map(editPython).join(", ")},)` : ""}${setup.languages.length ? `, language=${pythonString(state.language)}` : ""})`,
     "for hypothesis, text in zip(result.hypotheses, result.texts):",

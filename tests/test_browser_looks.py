@@ -1,0 +1,60 @@
+"""The pages in Chromium: a phone, dark and light, and what axe-core finds wrong for people who cannot see or point."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser_visits import PAGES, Visit
+
+pytest_plugins = ["tests.browser_visits"]
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_phone_never_scrolls_sideways(visit: Visit, path: str) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open(path)
+    wide = "document.documentElement.scrollWidth"
+    assert page.evaluate(wide) <= 390
+    for tab in page.locator("[role=tab]").all():
+        tab.click()
+        page.wait_for_timeout(150)
+        assert page.evaluate(wide) <= 390, tab.inner_text()
+
+
+def test_dark_is_kept_from_page_to_page(visit: Visit) -> None:
+    page = visit.open()
+    page.get_by_role("button", name="Switch between light and dark").click()
+    assert page.evaluate("document.body.classList.contains('dark')")
+    visit.open("models")
+    assert page.evaluate("document.body.classList.contains('dark')")
+    assert page.evaluate("getComputedStyle(document.querySelector('.s-column')).backgroundColor") == "rgb(21, 26, 35)"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing(browser: Any, served: Any, path: str, theme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python")
+    script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
+    visit = Visit(browser, served[0], color_scheme=theme)
+    page = visit.open(path)
+    page.evaluate(script)
+    tabs = page.locator("[role=tab]").all() or [None]
+    for tab in tabs:
+        if tab:
+            tab.click()
+            page.wait_for_timeout(200)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        told = [(row["id"], node["html"][:160], node["failureSummary"][:200]) for row in found for node in row["nodes"][:3]]
+        assert told == [], (tab and tab.inner_text(), told)
+    visit.context.close()
+
+
+def test_the_first_answer_comes_soon(visit: Visit) -> None:
+    start = time.monotonic()
+    visit.open()
+    assert time.monotonic() - start < 10

@@ -1,0 +1,162 @@
+"""What the pages offer: models and their sizes, examples, frozen results, models that visitors load."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqdemo.config import CELL_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
+from seqdemo.errors import InputError
+from seqdemo.records import Hypothesis
+from seqdemo.ui import checks, mine, pages
+from seqdemo.ui.answers import Answers
+from seqdemo.ui.catalogue import Catalogue, photographs
+from seqdemo.ui.freeze import freeze
+from seqdemo.ui.sizes import sizes
+from tests.toy_app import ToyService, toy_app, write_cards
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Answers:
+    write_cards(tmp_path)
+    return Answers(ToyService(), Catalogue(tmp_path), tmp_path / "uploads")  # type: ignore[arg-type]
+
+
+def test_broken_and_absent_checkpoints_are_left_out(tmp_path: Path) -> None:
+    write_cards(tmp_path)
+    for name, text in {"a": "{", "b": "[]", "c": '{"name": "c"}', "d": '{"name": 3, "model": {"cell": "x"}}'}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(text)
+    assert Catalogue(tmp_path).names("translate") == ["translator-de-en", "translator-de-en-plain"]
+    assert Catalogue(tmp_path / "nowhere").cards == {}
+
+
+def test_each_model_with_attention_knows_its_twin_without(tmp_path: Path) -> None:
+    write_cards(tmp_path)
+    cards = Catalogue(tmp_path).cards
+    assert cards["translator-de-en"]["without"] == "translator-de-en-plain"
+    assert cards["translator-de-en-plain"]["without"] == ""
+    points = cards["translator-de-en"]["curve"]["points"]
+    assert points[0]["label"] == "1–5" and points[0]["value"] == 30.0
+
+
+def test_example_photographs_name_their_authors() -> None:
+    listed = photographs()
+    assert len(listed) >= 6
+    assert all("Photograph:" in row["shows"] and row["thumbnail"].startswith("data:image/jpeg") for row in listed)
+
+
+def test_no_example_photograph_leads_out_of_its_folder(answers: Answers) -> None:
+    for name in ("../service.py", "/etc/passwd", None, 3):
+        with pytest.raises(InputError):
+            answers.catalogue.example_photo(name)
+
+
+COMBINATIONS = [
+    *({"cell": cell, "decoder": decoder} for cell, decoder in product(CELL_NAMES, DECODER_NAMES)),
+    *({"score": score, "decoder": "attend-after", "decoder_hidden": 12} for score in SCORE_NAMES),
+    {"decoder_layers": 2, "encoder_layers": 2, "bidirectional": False, "score": "additive"},
+    {"features": 0, "share_embeddings": True},
+    {"tie_readout": True, "features": 6},
+    {"encoder": "none"},
+    {"encoder": "none", "features": 0, "decoder_layers": 3, "cell": "gru"},
+]
+
+
+@pytest.mark.parametrize("changes", COMBINATIONS, ids=lambda changes: "-".join(map(str, changes.values())))
+def test_the_formulas_count_every_parameter(changes: dict[str, Any]) -> None:
+    from seqdemo.model import LanguageModel, Seq2Seq
+
+    small = {"target_vocabulary": 11, "source_vocabulary": 11, "embedding": 6, "encoder_hidden": 6, "decoder_hidden": 10}
+    config = ModelConfig(**{**small, "attention": 7, "features": 8, **changes})  # type: ignore[arg-type]
+    model = LanguageModel(config) if config.encoder == "none" else Seq2Seq(config)
+    held = sum(parameter.numel() for parameter in model.parameters())
+    found = sizes(config)
+    assert found["parameters"] == held
+    for part in found["parts"]:
+        if part["parameters"]:
+            total = eval(part["filled"].replace(",", "").replace("·", "*"))
+            assert total == part["parameters"], part
+
+
+class Shelf:
+    """Hands out one model, telling its progress; knows no other."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+
+    def visit(self, repo: str, revision: str | None, progress: Any, cancelled: Any) -> Any:
+        if repo != "user/model":
+            raise InputError("There is no repository of that name.")
+        progress(5, 10)
+        return SimpleNamespace(config=self.config, metrics={}, card="---\nx: 1\n---\n# Card <b>", revision="a" * 40)
+
+
+def test_a_visitor_s_model_is_named_by_its_commit(answers: Answers, tmp_path: Path) -> None:
+    config = json.loads((tmp_path / "translator-de-en" / "config.json").read_text())
+    answers.service.visitors = lambda: Shelf(config)  # type: ignore[method-assign]
+    told = list(pages.in_background(lambda progress, cancel: answers.load({"load": {"repo": " user/model "}}, progress, cancel)))
+    loaded = told[-1]["loaded"]
+    assert loaded["name"] == "user/model@" + "a" * 40 and loaded["task"] == "translate"
+    assert loaded["card"] == "# Card <b>"
+    assert checks.visitor_models([loaded["name"], "user/model", "../x@" + "a" * 40, 5]) == [loaded["name"]]
+    wrong = answers.load({"load": {"repo": "user/none"}}, lambda *_: None, lambda: False)
+    assert wrong == {"error": "There is no repository of that name."}
+    assert "error" in answers.load(None, lambda *_: None, lambda: False)
+
+
+def test_a_download_tells_its_share() -> None:
+    assert pages.download_sentence(2**20, 4 * 2**20) == {"progress": "1.0 of 4.0 MB…", "share": 0.25}
+    assert "share" not in pages.download_sentence(5, 0)
+
+
+def test_uploads_are_gone_within_the_hour(tmp_path: Path) -> None:
+    app, _ = toy_app(tmp_path)
+    every, age = app.delete_cache
+    app.close()
+    assert every + age < 3600
+
+
+def test_what_a_page_opens_with_is_what_it_would_ask_for(answers: Answers, tmp_path: Path) -> None:
+    freeze(tmp_path, answers.service)
+    frozen = answers.catalogue.frozen_answer("translate")
+    setup = answers.catalogue.setup("translate")
+    told = answers.answer({"task": "translate", "input": {"text": setup["start"]["text"]}, "columns": setup["start"]["columns"]})
+    for side, column in told["columns"].items():
+        column.pop("took")
+        assert json.loads(json.dumps(column)) == frozen["columns"][side]  # type: ignore[index]
+
+
+def test_the_lectures_sentence_is_worth_more_than_a_late_wide_loss() -> None:
+    def made(tokens: list[int], logps: list[float]) -> Hypothesis:
+        return Hypothesis(tuple(tokens), tuple(logps), sum(logps), sum(logps), True)
+
+    early = mine.lost_by_greedy(made([4, 6, 2], [-2.11, -2.0, -1.0]), made([5, 7, 4, 2], [-2.13, -0.3, -0.2, -0.1]), "word")
+    late = mine.lost_by_greedy(
+        made([4, 6, 7, 8, 2], [-0.1, -0.1, -0.1, -3.0, -1]), made([4, 6, 7, 9, 2], [-0.1, -0.1, -0.1, -3.4, 0]), "word"
+    )
+    assert early and early[1] == "Greedy loses it at word 1 by 0.02; beam finds an output 10.8 times as likely."
+    assert late and late[0] < early[0]
+    assert mine.lost_by_greedy(made([4, 2], [-1, -1]), made([4, 2], [-1, -1]), "word") is None
+
+
+def test_a_jump_back_in_the_alignment_is_found() -> None:
+    weights = np.eye(6)[[0, 5, 1, 2, 3]]
+    found = mine.reordered(weights, "word")
+    assert found == (4.0, "The order changes: look how the alignment jumps back by 4 words.")
+    assert mine.reordered(np.eye(6), "word") is None and mine.reordered(None, "word") is None
+
+
+def test_mined_examples_are_written_for_the_page(answers: Answers, tmp_path: Path) -> None:
+    miner = mine.Miner(answers.service, answers.catalogue, "translate")
+    finds = [find for number in range(12) for find in miner.finds(f"sentence number {number} of a few", None)]
+    kept = mine.chosen(finds)
+    assert len({find.text for find in kept}) == len(kept) and kept[0].kind == "greedy"
+    mine.written(tmp_path, "translate", kept)
+    assert [row["shows"] for row in answers.catalogue.examples("translate")] == [find.shows for find in kept]
