@@ -226,6 +226,19 @@ def test_two_models_of_the_toy_are_compared_on_the_same_inputs(tmp_path: Path) -
     ]
 
 
+def test_a_language_is_compared_where_both_write_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tagged = Characters([*SPECIALS, "<hi>", "<ta>", *"abcdefghijklmnopqrstuvwxyz"])
+    folders = []
+    for name, letters, spoken in (("hi", LETTERS, {"target_language": "hi"}), ("two", tagged, {"languages": ["hi", "ta"]})):
+        model = Seq2Seq(ModelConfig(len(letters), source_vocabulary=len(letters), **SMALL)).eval()  # type: ignore[arg-type]
+        config = {"name": name, "task": "transliterate", **spoken}
+        folders.append(checkpoints.save(tmp_path / name, model, config, letters, letters))
+    examples = [Example(word, (word,), language) for word, language in (("ab", "hi"), ("cd", "ta"), ("ef", "hi"))]
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: dataset(*examples))
+    found = compare.compare(*folders, dataset="small")
+    assert found["inputs"] == 2 and "2 inputs" in compare.sentences(found)
+
+
 def test_models_of_different_tasks_are_not_compared(tmp_path: Path) -> None:
     first = reverser(tmp_path / "a")
     model = LanguageModel(ModelConfig(len(LETTERS), encoder="none", embedding=4, decoder_hidden=5, features=0))

@@ -247,7 +247,7 @@ def says(checkpoint: Checkpoint, plan: Plan) -> list[dict[str, Any]]:
         known = checkpoint.languages or (checkpoint.config.get(side, ""),)
         if task != checkpoint.task or language not in known:
             continue
-        inputs = prompts(checkpoint, [Example(text, (), language) for text in wanted])
+        inputs = prompts(checkpoint, [Example(text, (), language if task == "transliterate" else "") for text in wanted])
         greedy = decode(checkpoint, inputs, replace(plan.options, strategy="greedy", nbest=1))
         beam = decode(checkpoint, inputs, plan.options)
         for (text, accepted), first, second in zip(wanted.items(), greedy, beam):
