@@ -437,6 +437,20 @@ def test_the_shorter_of_two_limits_holds() -> None:
     assert all(len(hypothesis.tokens) == 3 for hypothesis in found.hypotheses)
 
 
+@pytest.mark.parametrize("distinct", [3, 40, 10**6], ids=["many-ties", "ties", "hardly-a-tie"])
+def test_top_of_wide_rows_is_that_of_a_stable_sort(distinct: int) -> None:
+    torch.manual_seed(0)
+    scores_KV = torch.randint(0, distinct, (48, 64 * 60)).float()
+    scores_KV[3] = -math.inf
+    scores_KV[4, 7:] = -math.inf
+    for count in (1, 4, 11):
+        values, places = top(scores_KV, count)
+        expected = scores_KV.sort(dim=1, descending=True, stable=True)
+        real = values > -math.inf
+        assert torch.equal(values, expected.values[:, :count])
+        assert torch.equal(places[real], expected.indices[:, :count][real])
+
+
 @given(
     st.lists(st.lists(st.sampled_from([-math.inf, 0.0, 1.0, 2.0, 3.0]), min_size=6, max_size=6), min_size=1, max_size=4),
     st.integers(1, 8),
