@@ -8,15 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from seqdemo.config import CELL_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
 from seqdemo.errors import InputError
-from seqdemo.records import Hypothesis
-from seqdemo.ui import checks, mine, pages
+from seqdemo.ui import checks, pages
 from seqdemo.ui.answers import Answers
-from seqdemo.ui.catalogue import Catalogue, photographs
+from seqdemo.ui.catalogue import Catalogue, opening, photographs
 from seqdemo.ui.freeze import freeze
 from seqdemo.ui.sizes import sizes
 from tests.toy_app import ToyService, toy_app, write_cards
@@ -133,30 +131,25 @@ def test_what_a_page_opens_with_is_what_it_would_ask_for(answers: Answers, tmp_p
         assert json.loads(json.dumps(column)) == frozen["columns"][side]  # type: ignore[index]
 
 
-def test_the_lectures_sentence_is_worth_more_than_a_late_wide_loss() -> None:
-    def made(tokens: list[int], logps: list[float]) -> Hypothesis:
-        return Hypothesis(tuple(tokens), tuple(logps), sum(logps), sum(logps), True)
-
-    early = mine.lost_by_greedy(made([4, 6, 2], [-2.11, -2.0, -1.0]), made([5, 7, 4, 2], [-2.13, -0.3, -0.2, -0.1]), "word")
-    late = mine.lost_by_greedy(
-        made([4, 6, 7, 8, 2], [-0.1, -0.1, -0.1, -3.0, -1]), made([4, 6, 7, 9, 2], [-0.1, -0.1, -0.1, -3.4, 0]), "word"
-    )
-    assert early and early[1] == "Greedy loses it at word 1 by 0.02; beam finds an output 10.8 times as likely."
-    assert late and late[0] < early[0]
-    assert mine.lost_by_greedy(made([4, 2], [-1, -1]), made([4, 2], [-1, -1]), "word") is None
+def column(**options: Any) -> dict[str, Any]:
+    return {"options": options, "edits": []}
 
 
-def test_a_jump_back_in_the_alignment_is_found() -> None:
-    weights = np.eye(6)[[0, 5, 1, 2, 3]]
-    found = mine.reordered(weights, "word")
-    assert found == (4.0, "The order changes: look how the alignment jumps back by 4 words.")
-    assert mine.reordered(np.eye(6), "word") is None and mine.reordered(None, "word") is None
+def gallery_row(text: str, **more: Any) -> dict[str, Any]:
+    columns = {"A": column(strategy="greedy"), "B": column(strategy="beam")}
+    facts = {"kind": "k", "checkpoint": "translator-de-en", "shows": f"Shows {text}.", "outputs": {"A": "a", "B": "b"}}
+    return {"text": text, "columns": columns, **facts, **more}
 
 
-def test_mined_examples_are_written_for_the_page(answers: Answers, tmp_path: Path) -> None:
-    miner = mine.Miner(answers.service, answers.catalogue, "translate")
-    finds = [find for number in range(12) for find in miner.finds(f"sentence number {number} of a few", None)]
-    kept = mine.chosen(finds)
-    assert len({find.text for find in kept}) == len(kept) and kept[0].kind == "greedy"
-    mine.written(tmp_path, "translate", kept)
-    assert [row["shows"] for row in answers.catalogue.examples("translate")] == [find.shows for find in kept]
+def test_mined_examples_bring_their_columns(tmp_path: Path) -> None:
+    write_cards(tmp_path)
+    wide = {"A": column(strategy="beam"), "B": column(strategy="beam", beam=50)}
+    rows = [gallery_row("x" * 90), gallery_row("wide", columns=wide), gallery_row("short"), gallery_row("gone", checkpoint="no")]
+    told = {"format": 1, "kinds": {"k": {"title": "Greedy loses"}}, "examples": {"translate": rows}}
+    (tmp_path / "gallery.json").write_text(json.dumps(told))
+    catalogue = Catalogue(tmp_path)
+    examples = catalogue.examples("translate")
+    assert [row["text"] for row in examples] == ["x" * 90, "wide", "short"] and examples[0]["title"] == "Greedy loses"
+    start = catalogue.setup("translate")["start"]
+    assert start["text"] == "short" and start["columns"]["A"]["options"]["strategy"] == "greedy"
+    assert opening([gallery_row("wide", columns=wide)])["text"] == "wide" and opening([]) == {}

@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import re
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults, starting
 from seqdemo.ui.sizes import sizes
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "columns", "outputs")
+LONGEST_OPENING = 60  # characters
 ON_MODELS_PAGE = ("sizes", "card", "headline")
 LANGUAGE_NAMES = {
     "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
@@ -80,22 +82,32 @@ class Catalogue:
         cards = [card for card in self.cards.values() if card["task"] == task]
         return sorted(cards, key=lambda card: (not card["attention"], len(card["languages"]) == 0, card["name"]))
 
-    def gallery(self) -> Path:
-        return self.root / "gallery"
+    @cached_property
+    def gallery(self) -> dict[str, Any]:
+        """The mined examples (`python -m training gallery`), where they are."""
+        path = self.root / "gallery.json"
+        return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
     def examples(self, task: str) -> list[dict[str, Any]]:
-        path = self.gallery() / f"{task}.json"
-        if path.is_file():
-            return list(json.loads(path.read_text("utf-8")))
-        return photographs() if task == "caption" else EXAMPLES.get(task, [])
+        """Mined examples under their kind, each with the two columns that show it; else a few by hand."""
+        kinds = self.gallery.get("kinds", {})
+        mined = [
+            {**{name: row[name] for name in EXAMPLE_FIELDS if name in row}, "title": kinds.get(row["kind"], {}).get("title", "")}
+            for row in self.gallery.get("examples", {}).get(task, [])
+            if row["checkpoint"] in self.cards
+        ]
+        if task == "caption":
+            pictures = {row["photo"]: row for row in photographs()}
+            return [{**pictures[row["photo"]], **row} for row in mined if row["photo"] in pictures] or list(pictures.values())
+        return mined or EXAMPLES.get(task, [])
 
     def frozen_answer(self, task: str) -> dict[str, Any] | None:
         """The worked result a page opens with; made by `python -m seqdemo.ui.freeze`."""
-        path = self.gallery() / f"{task}.frozen.json"
+        path = self.root / "frozen" / f"{task}.json"
         return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
     def example_photo(self, name: Any) -> bytes:
-        known = {example.get("photo"): example for example in self.examples("caption")}
+        known = {example["photo"] for example in photographs()}
         if not isinstance(name, str) or name not in known:
             raise InputError("Choose one of the example photographs, or your own.")
         return (files("seqdemo.ui") / "photos" / name).read_bytes()
@@ -108,8 +120,9 @@ class Catalogue:
         cards = self.of_task(task)
         model = cards[0]["name"] if cards else ""
         examples = self.examples(task)
-        first = examples[0] if examples else {}
-        column = {"checkpoint": model, "edits": []}
+        first = opening(examples)
+        columns = {"A": {"strategy": "greedy"}, "B": OPENING.get(task, {"strategy": "beam", "beam": 5})}
+        shown = first.get("columns") or {side: {"options": options, "edits": []} for side, options in columns.items()}
         return {
             "kind": "workbench",
             "page": PAGES[task],
@@ -129,8 +142,8 @@ class Catalogue:
                 "language": first.get("language"),
                 "example": first.get("photo"),
                 "columns": {
-                    "A": {**column, "options": starting_options(strategy="greedy")},
-                    "B": {**column, "options": starting_options(**OPENING.get(task, {"strategy": "beam", "beam": 5}))},
+                    side: {"checkpoint": model, "options": starting_options(**column["options"]), "edits": column["edits"]}
+                    for side, column in shown.items()
                 },
             },
         }
@@ -214,13 +227,26 @@ def curve_of(metrics: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def opening(examples: list[dict[str, Any]]) -> dict[str, Any]:
+    """The example a page opens with: short, greedy against beam 5, and told apart by them; else the first."""
+
+    def suits(example: dict[str, Any]) -> bool:
+        columns = example.get("columns", {})
+        plain = not any(column["edits"] for column in columns.values())
+        strategies = [column["options"]["strategy"] for column in columns.values()]
+        apart = len(set(example.get("outputs", {}).values())) == 2
+        return plain and apart and strategies == ["greedy", "beam"] and len(example.get("text", "")) <= LONGEST_OPENING
+
+    return next(filter(suits, examples), examples[0] if examples else {})
+
+
 def headline_of(metrics: dict[str, Any]) -> list[list[str]]:
     """The main figure on each test set, as measured."""
     found = []
     for test, tables in metrics.get("tests", {}).items():
         for column, name in {**SCORES, "nats_per_character": "nats a character"}.items():
-            every = [tables, *[inner for inner in tables.values() if isinstance(inner, dict)]] if isinstance(tables, dict) else []
-            value = next((table[column] for table in every if isinstance(table.get(column), (int, float))), None)
+            every = [tables.get("beam"), tables.get("text"), tables.get("greedy"), tables] if isinstance(tables, dict) else []
+            value = next((table[column] for table in every if table and isinstance(table.get(column), (int, float))), None)
             if value is not None:
                 found.append([f"{name}, {test}", f"{value:.3g}"])
     return found[:4]

@@ -1,4 +1,4 @@
-"""`python -m seqdemo.ui.freeze`: decodes what each page opens with and writes it beside the examples, so that a page shows a
+"""`python -m seqdemo.ui.freeze`: decodes what each page opens with and writes it beside the models, so that a page shows a
 worked result before any model is loaded. Run it again whenever a checkpoint or the first example of a page changes."""
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def frozen(answers: Answers, task: str) -> dict[str, Any]:
 
 
 def freeze(root: Path, service: Any = None) -> list[Path]:
-    """Writes gallery/<task>.frozen.json for every task that has a model."""
+    """Writes frozen/<task>.json for every task that has a model."""
     with tempfile.TemporaryDirectory() as uploads:
         answers = Answers(service or Service(), Catalogue(root), Path(uploads))
         written = []
         for task in TASKS:
             if not answers.catalogue.names(task):
                 continue
-            path = root / "gallery" / f"{task}.frozen.json"
+            path = root / "frozen" / f"{task}.json"
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(frozen(answers, task), ensure_ascii=True, separators=(",", ":")), "utf-8")
             written.append(path)

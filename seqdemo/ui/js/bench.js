@@ -138,6 +138,10 @@ class Bench {
   useExample(example) {
     Object.assign(this.state, { text: example.text || "", example: example.photo || null, photo: null });
     if (example.language) this.state.language = example.language;
+    for (const side of ["A", "B"]) {
+      const column = example.columns && example.columns[side];
+      if (column) Object.assign(this.state.columns[side], { checkpoint: this.setup.start.columns[side].checkpoint, options: { ...this.setup.defaults, ...column.options }, edits: structuredClone(column.edits) });
+    }
     this.tell("state");
     this.changed(["A", "B"]);
   }

@@ -9,8 +9,9 @@ class PhotoView {
     this.message = el("p", { class: "s-message", role: "alert", hidden: true });
     this.shows = el("p", { class: "s-shows", "aria-live": "polite" });
     this.far = el("p", { class: "s-far", hidden: true });
-    this.examples = el("div", { class: "s-thumbs", role: "group", "aria-label": "Example photographs" }, setup.examples.map((example) =>
-      el("button", { type: "button", class: "s-thumb", "aria-label": example.label, on: { click: () => (this.say(""), bench.useExample(example)) } }, el("img", { src: example.thumbnail, alt: "", loading: "lazy", width: 84, height: 84 }))));
+    this.examples = exampleList(bench, (example) => tipFor(
+      el("button", { type: "button", class: "s-thumb", "aria-label": example.label, on: { click: () => (this.say(""), bench.useExample(example)) } }, el("img", { src: example.thumbnail, alt: "", width: 68, height: 68 })),
+      () => [example.title || example.label, example.shows]));
     const drop = el("div", { class: "s-drop" }, el("label", { for: "s-photo" }, "Your own photograph"), this.file,
       el("p", { class: "s-muted" }, "PNG, JPEG, WebP, GIF, BMP or TIFF up to 5 MB; or paste or drop one. It is deleted from this server within the hour and never enters a link."));
     this.node = el("section", { class: "s-input", "aria-label": "Photograph" },
@@ -47,7 +48,7 @@ class PhotoView {
     const { state, setup } = this.bench;
     const example = setup.examples.find((item) => item.photo === state.example);
     this.shows.textContent = example ? example.shows : "";
-    this.examples.querySelectorAll("button").forEach((node, i) => node.setAttribute("aria-pressed", String(setup.examples[i] === example)));
+    this.examples.press(example);
     this.file.value = "";
   }
 

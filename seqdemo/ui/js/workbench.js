@@ -1,5 +1,27 @@
 // The task page: input, finding, two columns, and the views below them.
 
+// The first example of every kind as buttons; all of them, under what they show, on demand.
+function exampleList(bench, make) {
+  const { examples } = bench.setup;
+  const kinds = [...new Set(examples.map((example) => example.kind))];
+  const nodes = [];
+  const made = (example) => {
+    const node = make(example);
+    nodes.push([node, example]);
+    return node;
+  };
+  const first = kinds.length > 1 ? kinds.slice(0, 8).map((kind) => examples.find((example) => example.kind === kind)) : examples.slice(0, 10);
+  const list = el("div", { class: "s-examples", role: "group", "aria-label": "Examples" }, first.map(made));
+  if (first.length < examples.length) {
+    list.append(el("details", { class: "s-all-examples" }, el("summary", {}, `All ${examples.length} examples`), kinds.map((kind) => {
+      const own = examples.filter((example) => example.kind === kind);
+      return el("div", { role: "group", "aria-label": own[0].title || "Examples" }, el("p", { class: "s-muted" }, own[0].title), el("div", { class: "s-examples" }, own.map(made)));
+    })));
+  }
+  list.press = (chosen) => nodes.forEach(([node, example]) => node.setAttribute("aria-pressed", String(example === chosen)));
+  return list;
+}
+
 class InputView {
   constructor(bench) {
     this.bench = bench;
@@ -15,8 +37,8 @@ class InputView {
     this.reads = el("div", { class: "s-reads" });
     this.far = el("p", { class: "s-far", hidden: true });
     this.shows = el("p", { class: "s-shows", "aria-live": "polite" });
-    this.examples = el("div", { class: "s-examples", role: "group", "aria-label": "Examples" }, setup.examples.map((example) =>
-      tipFor(button(example.label || example.text, () => bench.useExample(example), { class: "s-example", dir: "auto" }), () => [example.label || example.text, example.shows])));
+    this.examples = exampleList(bench, (example) => tipFor(
+      button(example.label || example.text, () => bench.useExample(example), { class: "s-example", dir: "auto" }), () => [example.title || example.text, example.shows]));
     this.node = el("section", { class: "s-input", "aria-label": "Input" },
       el("div", { class: "s-input-main" },
         el("div", { class: "s-input-head" }, el("label", { for: "s-input" }, setup.words.input), this.language ? el("span", { class: "s-language" }, el("label", { for: "s-language" }, "into"), this.language) : null),
@@ -42,7 +64,7 @@ class InputView {
     if (this.language) this.language.value = state.language;
     const example = setup.examples.find((item) => item.text === state.text && (!item.language || item.language === state.language));
     this.shows.textContent = example ? example.shows : "";
-    this.examples.querySelectorAll("button").forEach((node, i) => node.setAttribute("aria-pressed", String(setup.examples[i] === example)));
+    this.examples.press(example);
   }
 
   answer() {
