@@ -120,6 +120,12 @@ def test_differing_words() -> None:
     assert [right[i] for i in b] == ["a", "sits"]
 
 
+def test_a_full_stop_is_compared_by_itself() -> None:
+    pieces = ["▁I", "▁like", "▁it", ".", "<eos>"]
+    assert evaluate("units(pieces, 'subwords').map((unit) => unit.text)", pieces=pieces) == ["I", "like", "it", "."]
+    assert evaluate("plainText(pieces, 'subwords')", pieces=pieces) == "I like it."
+
+
 def test_devanagari_is_never_torn_apart() -> None:
     pieces = [*"नमस्ते", "<eos>"]
     atoms = evaluate("atoms(pieces, 'characters')", pieces=pieces)

@@ -220,7 +220,7 @@ class Bench {
     }
     const pieces = (edit.tokens || []).map((token) => this.pieceOf(token));
     const kind = this.targetKind();
-    const text = units(pieces, kind).map((unit) => unit.text).join(kind === "characters" ? "" : " ") + (pieces.some(isEnd) ? " ⟨end⟩" : "");
+    const text = plainText(pieces, kind) + (pieces.some(isEnd) ? " ⟨end⟩" : "");
     return edit.kind === "Force" ? `starts with “${text.trim()}”` : edit.kind === "Ban" ? `never starts with “${text.trim()}”` : edit.kind;
   }
 

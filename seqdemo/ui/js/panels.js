@@ -92,7 +92,7 @@ class TreePanel {
     const { tree } = column;
     const { row, path } = picked;
     const pieces = path.map((token) => tree.pieces.get(token));
-    const text = units(pieces, column.kind.target).map((unit) => unit.text).join(column.kind.target === "characters" ? "" : " ");
+    const text = plainText(pieces, column.kind.target);
     this.card.append(
       el("p", {}, el("bdi", { class: "s-quote" }, `“${text}${pieces.some(isEnd) ? "”, ended" : "…”"}`), " ", this.view.lines(row).slice(1).join("; "), "."),
       el("div", { class: "s-actions" },

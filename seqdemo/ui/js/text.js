@@ -1,6 +1,7 @@
 // Pieces as a person reads them: whole graphemes, marked spaces, nothing invisible, nothing that turns the line around.
 
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/u;
+const PUNCTUATION = /^[\p{P}\p{S}]+$/u;
 const MARK = /^\p{M}/u;
 const SPECIAL_NAMES = { "<eos>": "<eos>", "</s>": "<eos>", "<unk>": "<unknown>", "<s>": "<bos>" };
 
@@ -26,7 +27,7 @@ function pieceName(piece, kind) {
   if (piece in SPECIAL_NAMES) return SPECIAL_NAMES[piece];
   if (kind === "subwords") {
     if (piece === "▁") return "␣";
-    return piece.startsWith("▁") ? visible(piece.slice(1)) : /^[\p{P}\p{S}]+$/u.test(piece) ? visible(piece) : "‿" + visible(piece);
+    return piece.startsWith("▁") ? visible(piece.slice(1)) : PUNCTUATION.test(piece) ? visible(piece) : "‿" + visible(piece);
   }
   if (piece === " ") return "␣";
   return MARK.test(piece) ? "◌" + visible(piece) : visible(piece);
@@ -61,13 +62,17 @@ function graphemes(text) {
   });
 }
 
-// Atoms -> units of comparison: words, or graphemes where a piece is a character.
+function plainText(pieces, kind) {
+  return atoms(pieces, kind).map((atom) => (atom.space ? " " : "") + atom.text).join("");
+}
+
+// Atoms -> units of comparison: words and punctuation marks, or graphemes where a piece is a character.
 function units(pieces, kind) {
   const parts = atoms(pieces, kind);
   if (kind === "characters") return parts.map((atom) => ({ text: atom.text, atoms: [atom] }));
   const words = [];
   for (const atom of parts) {
-    if (!words.length || atom.space) words.push({ text: "", atoms: [] });
+    if (!words.length || atom.space || PUNCTUATION.test(atom.text)) words.push({ text: "", atoms: [] });
     const word = words[words.length - 1];
     word.text += atom.text;
     word.atoms.push(atom);
