@@ -98,7 +98,7 @@ def serve(host: str, port: int | None) -> None:
 def announce_to_zero_gpu() -> None:
     """A Space on ZeroGPU counts as started only once one function asks for a GPU; this app needs none."""
     if os.environ.get("SPACES_ZERO_GPU"):
-        import spaces
+        import spaces  # type: ignore[import-not-found]  # only there on such a Space
 
         spaces.GPU(lambda: None)
 
