@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from seqdemo.errors import InputError
 from training import publish
@@ -14,7 +15,7 @@ from training.machine import keep_memory
 from training.overrides import changed
 from training.recipes import RECIPES, Recipe
 
-Commands = argparse._SubParsersAction
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 PROGRAM = """\
 From raw data to an evaluated checkpoint. Begin with the toy, which takes a minute:
 
@@ -211,7 +212,8 @@ def run_evaluate(args: argparse.Namespace) -> int:
 def run_compare(args: argparse.Namespace) -> int:
     from training.compare import compare, sentences
 
-    print(sentences(compare(*args.checkpoints, args.data, args.split, args.dataset, progress=counted)))
+    first, second = args.checkpoints
+    print(sentences(compare(first, second, args.data, args.split, args.dataset, progress=counted)))
     return 0
 
 

@@ -138,7 +138,7 @@ class Pairs:
 
         def make(index: int) -> Batch:
             target_BT = pad([targets[row] for row in groups[index]])
-            return Batch(*sources.stack(groups[index]), target_BT[:, :-1], target_BT[:, 1:])
+            return Batch(*sources.stack(groups[index].tolist()), target_BT[:, :-1], target_BT[:, 1:])
 
         return Epoch(len(groups), make)
 

@@ -43,7 +43,8 @@ def recipe_from(values: dict[str, Any]) -> Recipe:
     unknown = sorted(set(values) - {field.name for field in fields(Recipe)})
     if unknown:
         raise InputError(f"This run has {', '.join(unknown)} in its recipe, which this version does not know.")
-    return Recipe(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    fitting: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return Recipe(**fitting)
 
 
 def make_tokenizers(recipe: Recipe, dataset: Dataset, state: Path) -> None:
@@ -76,7 +77,7 @@ def model_of(recipe: Recipe, source_text: Tokenizer | None, target_text: Tokeniz
         return LanguageModel(ModelConfig(len(target_text), encoder="none", **recipe.model))
     if recipe.task == "caption":
         captioner = Seq2Seq(ModelConfig(len(target_text), encoder="image", **recipe.model))
-        captioner.encoder.cnn.load_state_dict(shipped(captioner.config.cnn).state_dict())  # type: ignore[union-attr, operator]
+        captioner.encoder.cnn.load_state_dict(shipped(captioner.config.cnn).state_dict())  # type: ignore[union-attr]
         return captioner
     if source_text is None:
         raise InputError(f"Recipe {recipe.name} has no source to read.")

@@ -43,7 +43,7 @@ class Ranks:
             return list(values)
         together = torch.tensor(values, dtype=torch.float64, device=self.device)
         dist.all_reduce(together, how)
-        return together.tolist()  # type: ignore[no-any-return]
+        return together.tolist()
 
     def gathered(self, value: Any) -> list[Any]:
         """The value of every process, on every process."""

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor, nn
 
-from seqdemo.errors import InputError
 from training import report, resume, runstate, watch
 from training.build import BEST, STATE, Model, model_of, put, task_of, tokenizers_of, trained
 from training.data import load as load_data
@@ -26,7 +24,7 @@ from training.data.records import Dataset
 from training.display import Display
 from training.distributed import ALONE, Ranks, joined, summed
 from training.export import export
-from training.machine import Stop, bf16_pays, choose_device, tuned
+from training.machine import Stop, bf16_pays, choose_device, give_back, tuned
 from training.recipes import Recipe
 from training.tasks import PairTask, Score
 
@@ -107,18 +105,17 @@ class Run:
     def batches_left(self) -> Iterator[Any]:
         """What has not been used, epoch after epoch, until the steps are done or dev has not improved for too long."""
         progress = self.progress
-        while not self.over:
-            left = islice(self.task.epoch(progress.epoch), progress.batch, None)
+        while not self.over():
+            left = self.task.epoch(progress.epoch).after(progress.batch)
             self.task.carry_on(self.model, self.carried)
             self.carried = {}
             for batch in left:
                 progress.batch += 1
                 yield batch
-                if self.over:
+                if self.over():
                     return
             progress.epoch, progress.batch = progress.epoch + 1, 0
 
-    @property
     def over(self) -> bool:
         return self.progress.step >= self.steps or self.progress.waited > self.recipe.patience
 
@@ -177,18 +174,17 @@ def fit(
     """Train `recipe` in `folder`, which becomes a checkpoint; returns the exit code."""
     chosen, display = choose_device(device), display or Display()
     with tuned(chosen), joined(chosen) as ranks:
-        try:
-            if ranks.first:
-                resume.prepare(folder / STATE, recipe, start)
-            run = Run(recipe, load_data(recipe.data, data), folder, ranks)
+        if ranks.first:
+            resume.prepare(folder / STATE, recipe, start)
+        dataset = load_data(recipe.data, data)
+        with runstate.writing(folder / STATE):
+            run = Run(recipe, dataset, folder, ranks)
             resume.take_up(run, display.say)
             with display.shown(run), Stop() as stop:
                 code = loop(run, stop, saving, display)
             if code == 0 and ranks.first:
                 export(folder)
                 report.write(run)
-        except OSError as error:
-            raise runstate.unwritable(error, folder / STATE) from error
     display.say(resume.farewell(run, code))
     return code
 
@@ -199,11 +195,12 @@ def loop(run: Run, stop: Stop, saving: Saving, display: Display) -> int:
         done = run.step(batch)
         log(run, done)
         display.stepped(run, done)
+        give_back()
         if evaluation_due(run):
             judge(run, display)
         late = run.ranks.first and time.monotonic() - saved_at > saving.seconds
         code, due = run.ranks.most(stop.asked, late or run.progress.step - saved >= saving.steps)
-        if code or due or run.over:
+        if code or due or run.over():
             run.progress.seconds += time.process_time() - started
             resume.save(run)
             saved, saved_at, started = run.progress.step, time.monotonic(), time.process_time()
@@ -215,13 +212,10 @@ def loop(run: Run, stop: Stop, saving: Saving, display: Display) -> int:
 def log(run: Run, done: Step) -> None:
     """A line from time to time, with the mean loss since the last."""
     progress = run.progress
-    if not math.isfinite(done.loss):
-        raise InputError(
-            f"The loss is no longer a number at step {progress.step:,}. The last state is still good; a smaller rate helps: "
-            f"--fresh --set rate={run.recipe.rate / 2:g}"
-        )
+    if not math.isfinite(done.loss + done.norm):
+        raise resume.diverged(run)
     progress.losses, progress.counted = progress.losses + done.loss, progress.counted + 1
-    if progress.step % max(1, run.steps // POINTS) == 0 or run.over:
+    if progress.step % max(1, run.steps // POINTS) == 0 or run.over():
         loss, progress.losses, progress.counted = progress.losses / progress.counted, 0.0, 0
         line = {"step": progress.step, "epoch": progress.epoch, "loss": loss, "rate": done.rate, "norm": done.norm}
         if run.ranks.first:

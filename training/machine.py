@@ -14,8 +14,9 @@ import torch
 
 from seqdemo.errors import InputError
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of malloc.h
-KEPT = ((M_MMAP_THRESHOLD, 32 * 2**20), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 2**26))
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
+KEPT = ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 2**24))
+MUCH = 1.5e9  # bytes
 
 
 def choose_device(name: str = "") -> torch.device:
@@ -33,16 +34,28 @@ def choose_device(name: str = "") -> torch.device:
 def bf16_pays(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 faster than float32, not only as well."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def keep_memory() -> None:
-    """Ask glibc to keep freed memory: a step takes as much as the one before, and page faults cost a fifth of it."""
+    """Ask glibc to keep freed memory: a step takes about as much as the one before, and page faults cost a fifth of it."""
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
         for option, value in KEPT:
             mallopt(option, value)
+
+
+def give_back() -> None:
+    """Hand free memory back once much is held: batches of many shapes leave gaps between what they used."""
+    if sys.platform == "linux" and resident() > MUCH:
+        getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
+
+
+def resident() -> int:
+    """Bytes of memory this process holds."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager

@@ -37,15 +37,17 @@ NEW = Start()
 def prepare(state: Path, recipe: Recipe, start: Start = NEW) -> None:
     """Make the folder ready; refuse to mix two runs."""
     if start.fresh:
-        clear(state)
+        with runstate.writing(state):
+            clear(state)
     if (state / RECIPE).exists():
         if not start.resume:
             raise InputError(
                 f"{state.parent} already holds a run. Go on with --resume, or delete it and start again with --fresh."
             )
         refuse_changes(read_recipe(state), recipe)
-    state.mkdir(parents=True, exist_ok=True)
-    write_recipe(state, recipe)
+    with runstate.writing(state):
+        state.mkdir(parents=True, exist_ok=True)
+        write_recipe(state, recipe)
 
 
 def clear(state: Path) -> None:
@@ -79,6 +81,8 @@ def circumstances(run: Run) -> dict[str, Any]:
 
 def save(run: Run) -> None:
     """Weights, average, moments of the optimizer, random states and what is carried from batch to batch, place in the data."""
+    if not all(bool(value.isfinite().all()) for _, value in trained(run.model)):
+        raise diverged(run)
     own = {"random": runstate.random_states(run.ranks.device), "carried": run.task.carried()}
     ranks = dict(enumerate(run.ranks.gathered(own)))
     moments = {str(index): dict(state) for index, state in run.optimizer.state_dict()["state"].items()}
@@ -86,6 +90,13 @@ def save(run: Run) -> None:
     values = {"progress": asdict(run.progress), "circumstances": circumstances(run)}
     if run.ranks.first:
         runstate.save(run.state, run.progress.step, runstate.flatten(tree), values)
+
+
+def diverged(run: Run) -> InputError:
+    return InputError(
+        f"The loss is no longer a number at step {run.progress.step:,}. A state that was saved before is still good; "
+        f"a smaller rate helps: --fresh --set rate={run.recipe.rate / 2:g}"
+    )
 
 
 def take_up(run: Run, say: Say) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,6 +121,15 @@ def unwritable(error: OSError, folder: Path) -> InputError:
     newest = next((path for path in states(folder) if whole(path)), None)
     kept = f"{newest.name} is whole: mend that, then go on with --resume." if newest else "No state had been saved yet."
     return InputError(f"The run cannot be written to {folder}: {reason}. {kept}")
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Within: a folder that takes no more gives a plain sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(error, folder) from error
 
 
 def append(path: Path, line: dict[str, Any]) -> None:

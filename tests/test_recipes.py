@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from seqdemo import checkpoints
+from seqdemo.checkpoints.description import NAME
+from seqdemo.config import ModelConfig, SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.text import SPECIALS, Characters
+from training import __main__ as command_line
+from training import data as public_data
+from training.build import model_of, read_recipe, recipe_from, write_recipe
+from training.card import HUB_LICENCES
+from training.fit import Run
+from training.overrides import changed, described, listed
+from training.recipes import RECIPES, Recipe
+from training.tasks import METRICS
+
+LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz"])
+ENCODERS = {"complete": "none", "caption": "image"}
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_a_recipe_is_complete(recipe: Recipe) -> None:
+    assert NAME.fullmatch(recipe.name) and RECIPES[recipe.name] is recipe
+    assert 0 < recipe.minutes <= (240 if len(recipe.languages) == 12 else 120)
+    assert recipe.data in public_data.BUILDERS
+    assert recipe.metric in METRICS or recipe.task == "complete"
+    assert recipe.licence in HUB_LICENCES or recipe.licence == "cc-by-nc-4.0"
+    assert recipe.about.endswith(".")
+    vocabulary = 0 if recipe.task in ENCODERS else 100
+    config = ModelConfig(100, source_vocabulary=vocabulary, encoder=ENCODERS.get(recipe.task, "text"), **recipe.model)
+    assert config.dropout == recipe.model.get("dropout", 0.0)
+
+
+def test_a_plain_model_differs_from_its_twin_with_attention_in_little_but_that() -> None:
+    pairs = [("translator-de-en", "translator-de-en-plain"), ("captioner", "captioner-plain")]
+    for ours, plain in pairs:
+        one, other = RECIPES[ours], RECIPES[plain]
+        assert (one.data, one.tokens, one.seed) == (other.data, other.tokens, other.seed)
+        assert one.model["decoder"].startswith("attend") and other.model["decoder"].startswith("context")
+
+
+@pytest.mark.parametrize("name", ["reverse", "lm-tolstoy"])
+def test_recipe_and_seed_decide_the_model(name: str) -> None:
+    first, second = (dict(model_of(RECIPES[name], LETTERS, LETTERS).named_parameters()) for _ in range(2))
+    other = dict(model_of(changed(RECIPES[name], ["seed=2"]), LETTERS, LETTERS).named_parameters())
+    assert all(torch.equal(first[key], second[key]) for key in first)
+    assert not torch.equal(first["embed_target.weight"], other["embed_target.weight"])
+    assert isinstance(model_of(RECIPES[name], LETTERS, LETTERS), LanguageModel if name == "lm-tolstoy" else Seq2Seq)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_a_recipe_comes_back_from_disk(recipe: Recipe, tmp_path: Path) -> None:
+    write_recipe(tmp_path, recipe)
+    assert read_recipe(tmp_path) == recipe
+
+
+def test_a_recipe_of_another_version_is_told() -> None:
+    with pytest.raises(InputError, match="has magic in its recipe"):
+        recipe_from({"name": "x", "magic": 1})
+    with pytest.raises(InputError, match="There is no run in"):
+        read_recipe(Path("nowhere/state"))
+
+
+def test_settings_change_the_recipe_or_its_model() -> None:
+    recipe = changed(
+        RECIPES["reverse"],
+        ["rate=0.01", "epochs=2.5", "decoder_hidden=32", "cell=gru", "bf16=true", "dropout=0.5", "languages=a,b"],
+    )
+    assert (recipe.rate, recipe.epochs, recipe.bf16, recipe.languages) == (0.01, 2.5, True, ("a", "b"))
+    assert (recipe.model["decoder_hidden"], recipe.model["cell"], recipe.model["dropout"]) == (32, "gru", 0.5)
+    assert recipe.name == "reverse" and RECIPES["reverse"].rate != 0.01
+
+
+@pytest.mark.parametrize("setting", ["rate", "rate=", "rate=fast", "rate=-1", "rate=inf", "seed=1.5", "bf16=perhaps", "colour=1"])
+def test_a_setting_that_makes_no_sense_is_told(setting: str) -> None:
+    with pytest.raises(InputError, match=r"(rate|seed|bf16) must be|--set takes name=value"):
+        changed(RECIPES["reverse"], [setting])
+
+
+def test_recipes_are_listed_and_described() -> None:
+    table = listed(RECIPES.values()).splitlines()
+    assert len(table) == len(RECIPES) + 1
+    assert all(line.startswith(name) for name, line in zip(RECIPES, table[1:]))
+    told = described(RECIPES["translator-de-en"])
+    assert re.search(r"label_smoothing +0.1", told) and re.search(r"  decoder +attend-after", told)
+
+
+COMMANDS = ("fit", "data", "evaluate", "compare", "card", "table", "gallery", "publish", "export", "recipes")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        command_line.main([command, "--help"])
+    assert left.value.code == 0
+    assert f"  python -m training {command}" in capsys.readouterr().out
+
+
+def test_all_commands_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["--help"])
+    told = capsys.readouterr().out
+    assert all(re.search(rf"^    {command} ", told, re.M) for command in COMMANDS)
+
+
+def test_the_command_line_shows_recipes_and_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["recipes"]) == 0
+    assert "reverse" in capsys.readouterr().out
+    assert command_line.main(["data", "reverse"]) == 0
+    assert public_data.load("reverse").fingerprint in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["fit", "revers"], "There is no recipe 'revers'; choose one of reverse"),
+        (["fit", "reverse", "--set", "rate=x"], "rate must be a number"),
+        (["fit", "reverse", "--device", "toaster"], "There is no device 'toaster'"),
+        (["export", "nowhere"], "There is no run in nowhere"),
+        (["data", "nothing"], "There is no data set 'nothing'"),
+    ],
+)
+def test_mistakes_get_a_sentence(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(arguments) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_the_toy_is_learnt_within_a_minute_of_one_core(tmp_path: Path) -> None:
+    """In a process of its own, as a person does it; the clock is the processor's, so that a busy machine does not count."""
+    program = "import sys, time; from training.__main__ import main; print(main(sys.argv[1:]), time.process_time())"
+    arguments = [sys.executable, "-c", program, "fit", "reverse", "--out", str(tmp_path / "run")]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) < 60
+    run = Run(RECIPES["reverse"], public_data.load("reverse"), tmp_path / "run")
+    assert right(tmp_path / "run", run) >= 99.0
+
+
+def right(folder: Path, run: Run) -> float:
+    """Per cent of the test strings, of up to ten letters, that the checkpoint reverses."""
+    test = public_data.load("reverse").test.examples
+    model = checkpoints.load(folder).model
+    texts = run.task.outputs(model, test, SearchOptions(strategy="greedy", nbest=1))
+    return 100 * sum(text in example.references for text, example in zip(texts, test)) / len(test)
