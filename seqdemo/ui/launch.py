@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 import threading
@@ -98,9 +99,7 @@ def serve(host: str, port: int | None) -> None:
 def announce_to_zero_gpu() -> None:
     """A Space on ZeroGPU counts as started only once one function asks for a GPU; this app needs none."""
     if os.environ.get("SPACES_ZERO_GPU"):
-        import spaces  # type: ignore[import-not-found]  # only there on such a Space
-
-        spaces.GPU(lambda: None)
+        importlib.import_module("spaces").GPU(lambda: None)  # the package is only there on such a Space
 
 
 def opening_models(root: Path) -> list[str]:
