@@ -260,6 +260,20 @@ def test_pruned_candidates_say_by_how_much_they_missed() -> None:
     assert list(found.tree.missed) == pytest.approx(missed, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("fourth", "last", "missed"),
+    [(0.16, (3, 5), 0.2 / 0.16), (0.1, (4, EOS), 0.65 * 0.3 / (0.25 * 0.4))],
+    ids=["one that goes on, by the last that does", "one that ends, by the last place where that counts"],
+)
+def test_where_ending_frees_a_place_there_are_two_bars(fourth: float, last: tuple[int, int], missed: float) -> None:
+    rows = [{3: 0.65, 4: 0.25, 5: 0.1}, {EOS: 0.4, 3: 0.3, 4: 0.2, 5: fourth}]
+    step, state = lookup_step(lambda read: [math.log(rows[len(read) > 1].get(token, 1e-9)) for token in range(6)])
+    (found,) = search(step, state, 1, SearchOptions(beam=2, finished="free", early="never"), [3])
+    second = [(found.tree.tokens(node.index), node.fate) for node in found.tree if node.step == 1]
+    assert second == [((3, EOS), "finished"), ((3, 3), "kept"), ((3, 4), "kept"), (last, "pruned")]
+    assert found.tree.missed[found.tree.step == 1][-1] == pytest.approx(math.log(missed), abs=1e-6)
+
+
 @given(tables, st.integers(1, 6))
 def test_greedy_is_a_beam_of_one(table: Tables, limit: int) -> None:
     (greedy,) = search(table.step, table.start(), 1, SearchOptions(strategy="greedy"), [limit])

@@ -103,7 +103,6 @@ def paths(field: Field, sentence_H: np.ndarray, step_H: np.ndarray, column_H: np
         token_HT[on, step], logp_HT[on, step] = field.token[here], field.logp[here]
         if step:
             at_H[on] = field.column[sentence_H[on], step - 1, field.slot[here]]
-        at_H[~on] = column_H[~on]
     return token_HT, logp_HT
 
 
