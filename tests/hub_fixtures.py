@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqdemo.checkpoints.publication import staged
+from tests.hub_expect import REPO
 from tests.hub_server import Hub
 from tests.spoiling import good
 
@@ -30,7 +31,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         "HF_HUB_ETAG_TIMEOUT": "1",
         "HF_HUB_DOWNLOAD_TIMEOUT": "1",
         "SEQDEMO_CHECKPOINTS": str(tmp_path / "bundled"),
-        "SEQDEMO_HUB_DEADLINE": "20",
+        "SEQDEMO_HUB_DEADLINE": "60",
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -47,3 +48,9 @@ def good_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def good_files(good_folder: Path) -> dict[str, bytes]:
     """What a repository with this checkpoint holds."""
     return staged(good_folder)
+
+
+@pytest.fixture
+def sha(hub: Hub, good_files: dict[str, bytes]) -> str:
+    """The commit of a public repository with a good checkpoint."""
+    return hub.add(REPO, good_files)

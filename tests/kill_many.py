@@ -7,7 +7,6 @@ that was left alone.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import random
 import shutil
@@ -15,15 +14,17 @@ import signal
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from tests.small_runs import WORDS, train
+from tests.small_runs import WORDS, forks, train
 from training import fit, runstate
 from training.fit import Saving
 from training.resume import LOG, Start
 
+SHORT = replace(WORDS, epochs=1.5, evaluations=2, dev_size=5)
 SAVING = Saving(steps=3)
 PLACES = ("half", "unsynced", "unnamed", "named", "two")  # where inside the write of a state a process dies
 
@@ -61,12 +62,12 @@ def train_here(folder: str, place: str = "", after: int = 0) -> None:
     if place:
         dying_write(place, after)
     fit.report.write = lambda _: Path()  # type: ignore[attr-defined]
-    train(WORDS, Path(folder), Start(resume=True), SAVING)
+    train(SHORT, Path(folder), Start(resume=True), SAVING)
 
 
 def killed(folder: Path, seconds: float = 0.0, place: str = "", after: int = 0) -> bool:
     """Train in a process of its own; kill it after some seconds, or let it die inside a write. Whether it was killed."""
-    process = multiprocessing.get_context("forkserver").Process(target=train_here, args=(str(folder), place, after))
+    process = forks().Process(target=train_here, args=(str(folder), place, after))
     process.start()
     process.join(seconds or None)
     process.kill()
@@ -97,7 +98,6 @@ def kill_once(number: int, folder: Path, seconds: float, inside: bool) -> None:
 
 def many(runs: int, inside: int, folder: Path) -> int:
     """How many of the killed runs ended equal to the one that was left alone."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.small_runs"])
     killed(folder / "warm")
     begun = time.monotonic()
     assert not killed(folder / "alone")

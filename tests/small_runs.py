@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,6 +69,7 @@ PHOTOGRAPHS = replace(
     task="caption",
     tokenizer="words",
     metric="cider",
+    tokens=50,
     model={**SIZES, "cnn": "efficientnet-lite0"},
 )
 COLOURS = ("red", "green", "blue", "white")
@@ -139,6 +142,13 @@ def seen(made: Dataset, cnn: EfficientNetLite, *_: object) -> list[Features]:
 
 
 DATA = {"words": words, "subwords": sentences, "tags": tagged, "text": text, "photographs": photographs}
+
+
+def forks() -> Any:
+    """Processes that begin with everything imported: the half-second trainings of many tests are not worth two of imports."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.small_runs", "torch._dynamo"])
+    return context
 
 
 def train(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import socket
 import subprocess
@@ -15,7 +14,7 @@ import torch
 from seqdemo import checkpoints
 from seqdemo.errors import InputError
 from tests.kill_many import bits
-from tests.small_runs import SIZES, TEXT, WORDS, train
+from tests.small_runs import SIZES, TEXT, WORDS, forks, train
 from tests.test_fit import StopAt
 from training import runstate
 from training.recipes import Recipe
@@ -38,12 +37,10 @@ def one_of_many(rank: int, world: int, port: int, recipe: Recipe, folder: Path, 
 def train_together(
     recipe: Recipe, folder: Path, world: int = 2, start: Start = NEW, stop: int = 0, double: bool = True
 ) -> list[int]:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.small_runs"])
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     arguments = [(rank, world, port, recipe, folder, start, stop, double) for rank in range(world)]
-    processes = [context.Process(target=one_of_many, args=each) for each in arguments]
+    processes = [forks().Process(target=one_of_many, args=each) for each in arguments]
     for process in processes:
         process.start()
     for process in processes:

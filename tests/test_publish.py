@@ -10,9 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from seqdemo.checkpoints.folder import MANIFEST
 from seqdemo.checkpoints.publication import staged
 from seqdemo.errors import InputError
 from tests import hub_faults as faults
+from tests.hub_expect import NOWHERE, REPO, refused
 from tests.hub_server import Hub
 from tests.spoiling import good
 from training import publish as command
@@ -30,21 +29,12 @@ from training.publish import publish, publish_all, publish_space, space_files
 
 pytest_plugins = ("tests.hub_fixtures",)
 Files = dict[str, bytes]
-REPO = "owner/small"
 
 
 @pytest.fixture(autouse=True)
 def _logged_in(hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_owner")
     monkeypatch.setattr(pins, "PINS", tmp_path / "revisions.json")
-
-
-@contextmanager
-def refused(kind: str, says: str, seconds: float = 15) -> Iterator[None]:
-    begun = time.monotonic()
-    with pytest.raises(checkpoints.HubError, match=says) as caught:
-        yield
-    assert caught.value.kind == kind and time.monotonic() - begun < seconds
 
 
 def arrived(hub: Hub, files: Files, repo: str = REPO) -> bool:
@@ -273,7 +263,7 @@ def test_a_fault_that_passes_is_outlived(
     begun = time.monotonic()
     publish(good_folder, REPO)
     assert arrived(hub, good_files) and hub.commits(REPO) == ["Publish good"]
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
 
 
 STAYING = [
@@ -289,7 +279,7 @@ def test_a_fault_that_stays_is_told_and_no_commit_is_made(
     hub: Hub, good_folder: Path, good_files: Files, method: str, path: str, fault: faults.Fault, kind: str, says: str
 ) -> None:
     hub.fault(method, path, fault)
-    with refused(kind, says, 30):
+    with refused(kind, says, 60):
         publish(good_folder, REPO)
     assert hub.commits(REPO) == []
     hub.faults.clear()
@@ -353,11 +343,11 @@ def test_a_publisher_that_is_ended_in_the_middle_is_run_again(
     hub.fault("PUT", "/lfs/", faults.hang(20), times=1)
     code = f"from seqdemo.checkpoints import push; push({str(good_folder)!r}, {REPO!r})"
     publisher = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not hub.count("PUT", "/lfs/") and time.monotonic() < deadline:
         time.sleep(0.05)
     publisher.send_signal(end)
-    assert publisher.wait(10) != 0
+    assert publisher.wait(30) != 0
     time.sleep(0.3)
     assert hub.commits(REPO) == []
     publish(good_folder, REPO)
@@ -365,7 +355,7 @@ def test_a_publisher_that_is_ended_in_the_middle_is_run_again(
 
 
 def test_a_hub_that_is_away(hub: Hub, good_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_ENDPOINT", NOWHERE)
     with refused("refused", "refuses the connection"):
         publish(good_folder, REPO)
 
@@ -373,5 +363,5 @@ def test_a_hub_that_is_away(hub: Hub, good_folder: Path, monkeypatch: pytest.Mon
 def test_a_black_hole(hub: Hub, good_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publication, "SECONDS", 2.0)
     hub.fault("POST", "/api/repos/create", faults.hang(30))
-    with refused("deadline", "owner/small: not done after 2 seconds", 5):
+    with refused("deadline", "owner/small: not done after 2 seconds", 10):
         publish(good_folder, REPO)

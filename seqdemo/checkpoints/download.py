@@ -32,6 +32,8 @@ class Remote:
             self.deadline,
         )
         self.sha = str(info.sha)
+        if not cache.COMMIT.fullmatch(self.sha):
+            raise Failure("hostile", f"commit {self.sha[:100]!r}")
         self.listed = {file.rfilename: file for file in info.siblings or () if "/" not in file.rfilename}
         self.sizes = {name: file.size for name, file in self.listed.items()}
         for name in (MANIFEST, CONFIG, WEIGHTS):
@@ -121,9 +123,7 @@ def download(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     total, done = sum(remote.sizes[name] or 0 for name in names), 0
     for name in names:
         progress(done, total)
-        remote.fetch(
-            name, {**request, "again": request.get("again", False) and name != MANIFEST}, meter_of(progress, done, total)
-        )
+        remote.fetch(name, request, meter_of(progress, done, total))
         done += remote.sizes[name] or 0
     progress(total, total)
     cache.remember(Path(request["cache"]), request["repo"], request["revision"], remote.sha)

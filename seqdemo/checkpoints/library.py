@@ -19,7 +19,7 @@ from seqdemo.checkpoints.client import Failure, Watch, run_child
 from seqdemo.checkpoints.description import NAME
 from seqdemo.checkpoints.folder import CONFIG, MAX_TOTAL, Damaged
 from seqdemo.checkpoints.pins import hub_owner, pinned
-from seqdemo.checkpoints.sentences import hub_error
+from seqdemo.checkpoints.sentences import HubError, hub_error
 from seqdemo.checkpoints.store import Checkpoint, load_folder
 from seqdemo.errors import InputError
 
@@ -84,8 +84,22 @@ def load(
     A repository is taken from the cache where it is there; `refresh` asks the Hub for a newer commit of the branch.
     `anonymous`: read without any token, as everything that a stranger names. `progress(done, total)` counts bytes.
     """
-    watch = Watch(deadline or float(os.environ.get("SEQDEMO_HUB_DEADLINE", DEADLINE)), progress, cancelled)
-    return visit(resolve(name, revision, anonymous, refresh), watch, load_strangers_place if anonymous else load_place)
+    watch = Watch(deadline or default_deadline(), progress, cancelled)
+    try:
+        return visit(resolve(name, revision, anonymous, refresh), watch, load_strangers_place if anonymous else load_place)
+    except HubError as error:
+        if anonymous or not (Path(name) / CONFIG).is_file():
+            raise
+        raise InputError(f"{error} There is a folder of that name: write ./{name} for it.") from None
+
+
+def default_deadline() -> float:
+    """Seconds for all that one load asks of the network."""
+    named = os.environ.get("SEQDEMO_HUB_DEADLINE", "")
+    try:
+        return float(named) if named else DEADLINE
+    except ValueError:
+        raise InputError(f"SEQDEMO_HUB_DEADLINE must be a number of seconds, not {named!r}.") from None
 
 
 def load_strangers_place(place: Place) -> Checkpoint:
@@ -159,13 +173,13 @@ def fetch(source: Source, watch: Watch) -> Place:
     return place_of(source, folder)
 
 
-def look(repo: str, revision: str | None = None, deadline: float = DEADLINE) -> Offer:
+def look(repo: str, revision: str | None = None, deadline: float | None = None) -> Offer:
     """What loading a stranger's repository would fetch, asked without a token; nothing is downloaded."""
     source = Source(*repository(repo, revision), anonymous=True)
     warm = cache.snapshot(source.cache, source.repo, source.revision)
     if warm:
         return Offer(source.repo, warm.name, 0, True)
-    found = ask_child("look", source, Watch(deadline))
+    found = ask_child("look", source, Watch(deadline or default_deadline()))
     return Offer(source.repo, found["revision"], found["bytes"], False)
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from seqdemo import model
 from seqdemo.checkpoints.client import Watch
-from seqdemo.checkpoints.library import DEADLINE, Place, resolve, visit
+from seqdemo.checkpoints.library import Place, default_deadline, resolve, visit
 from seqdemo.checkpoints.publication import Published, push
 from seqdemo.checkpoints.store import Baggage, load_bare, save_model
 
@@ -23,7 +23,7 @@ class Pretrained(nn.Module):
     baggage = Baggage()
 
     @classmethod
-    def from_pretrained(cls: type[Self], name: str | Path, revision: str | None = None, deadline: float = DEADLINE) -> Self:
+    def from_pretrained(cls: type[Self], name: str | Path, revision: str | None = None, deadline: float | None = None) -> Self:
         """The model of a bundled checkpoint, a repository or a folder. Names, shapes and numbers must all be there and fit;
         nothing is ever filled in at random."""
 
@@ -33,7 +33,7 @@ class Pretrained(nn.Module):
             loaded.baggage = baggage
             return loaded
 
-        return visit(resolve(name, revision), Watch(deadline), use)
+        return visit(resolve(name, revision), Watch(deadline or default_deadline()), use)
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """config.json, model.safetensors, what else came with the model, and a manifest."""

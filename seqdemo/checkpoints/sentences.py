@@ -40,7 +40,7 @@ SENTENCES = {
     "public": "{repo} exists and is public, but a private one was asked for; change that on its page, or choose another name.",
     "cancelled": "Stopped; {repo} was not loaded.",
     "crashed": "The process that talks to the Hub ended unexpectedly; try again.",
-    "unknown": "{repo}: {detail}",
+    "unknown": "{repo}: {detail}.",
 }
 
 
@@ -60,7 +60,7 @@ def hub_error(failure: Failure, repo: str, revision: str = "", cache: str = "") 
         "repo": repo,
         "revision": revision,
         "cache": cache,
-        "detail": failure.detail or "no reason given",
+        "detail": " ".join(failure.detail.split()).rstrip(".") or "no reason given",
         "endpoint": endpoint,
     }
     return HubError(failure.kind, SENTENCES.get(failure.kind, SENTENCES["unknown"]).format(**words))

@@ -131,8 +131,8 @@ def classify(error: BaseException) -> tuple[str, str]:
 
 def _by_status(error: errors.HfHubHTTPError, response: httpx.Response) -> tuple[str, str]:
     status = response.status_code
-    said = response.headers.get("X-Error-Message", "") or str(error)
-    if status == 401 and re.search(r"invalid (credentials|user|token)|expired|revoked", said, re.IGNORECASE):
+    said = response.headers.get("X-Error-Message") or error.server_message or response.reason_phrase
+    if status == 401 and re.search(r"invalid (credentials|user|token)|expired|revoked", f"{said} {error}", re.IGNORECASE):
         return "revoked", ""
     for kind, name in (
         (errors.RevisionNotFoundError, "no-revision"),
@@ -142,7 +142,7 @@ def _by_status(error: errors.HfHubHTTPError, response: httpx.Response) -> tuple[
         if isinstance(error, kind):
             return name, ""
     named = {401: "not-found", 402: "payment", 403: "forbidden", 404: "not-found", 409: "conflict", 412: "conflict"}
-    return named.get(status, "server" if status >= 500 else "rejected"), f"{status}: {said[:300]}"
+    return named.get(status, "server" if status >= 500 else "rejected"), f"{status}, {said[:300]}"
 
 
 def _by_transport(error: httpx.TransportError) -> tuple[str, str]:
