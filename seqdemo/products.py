@@ -60,7 +60,7 @@ class Packed:
     def addmm(self, z: Tensor, h: Tensor) -> Tensor:
         if self.starts_sooner_plain(h):
             return torch.addmm(z, h, self.plain)
-        return self.matmul(h).add_(z)  # oneDNN's own fused addition takes longer
+        return self.matmul(h).add_(z)  # at many rows oneDNN's own fused addition takes longer
 
     @classmethod
     def __torch_function__(cls, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
