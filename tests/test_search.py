@@ -338,9 +338,7 @@ def test_recording_changes_nothing_and_neither_does_asking_again(seed: int, opti
     )
     for one, two, three in zip(recorded, again, bare):
         assert one.hypotheses == two.hypotheses and to_json(one.tree) == to_json(two.tree)
-        assert [dataclasses.replace(hypothesis, node=-1) for hypothesis in one.hypotheses] == [
-            dataclasses.replace(hypothesis, node=-1) for hypothesis in three.hypotheses
-        ]
+        assert tuple(dataclasses.replace(hypothesis, node=-1) for hypothesis in one.hypotheses) == three.hypotheses
         assert not len(three.tree)
 
 

@@ -15,6 +15,7 @@ import bisect
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -289,7 +290,10 @@ class ExactSearch:
             sentence=self.sentence(reason, places, open_score),
             seconds=time.perf_counter() - began,
         )
-        return Found(tree if record else empty_tree(), hypotheses or (self.unfinished(tree, place),), certificate)
+        hypotheses = hypotheses or (self.unfinished(tree, place),)
+        if not record:
+            return Found(empty_tree(), tuple(replace(hypothesis, node=-1) for hypothesis in hypotheses), certificate)
+        return Found(tree, hypotheses, certificate)
 
     def hypothesis(self, tree: SearchTree, node: int, score: float, finished: bool) -> Hypothesis:
         rows = tree.path(node)
