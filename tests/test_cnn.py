@@ -74,7 +74,7 @@ def pixels(size: int, *names: str) -> torch.Tensor:
 @torch.inference_mode()
 def test_equals_the_published_network(name: str) -> None:
     cnn, weights = imagenet(name), published(name)
-    pictures = torch.cat([pixels(cnn.size, "cat", "bricks"), torch.rand(1, 3, cnn.size, cnn.size) * 2 - 1])
+    pictures = torch.cat([pixels(cnn.size, "cat", "coffee"), torch.rand(1, 3, cnn.size, cnn.size) * 2 - 1])
     grid, expected = cnn(pictures), published_grid(weights, name, pictures)
     assert grid.shape[1:] == GRIDS[name] == (cnn.channels, cnn.grid, cnn.grid)
     assert torch.allclose(grid, expected, rtol=0, atol=1e-4)

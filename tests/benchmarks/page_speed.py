@@ -161,7 +161,7 @@ class Bench:
         self.changes("", "translate: beam size", lambda n: f"page.setOption('B', 'beam', {4 + n % 3})", 300 + 120, "tree")
         letters = [text.format(text=json.dumps(word)) for word in ("namaste", "dilli", "pustak", "bharat", "kitaab")]
         self.changes("transliterate", "transliterate: new word", lambda n: letters[n % 5].replace('";', f'{n}";'), 300)
-        photos = ("cat.jpg", "coffee.jpg", "rocket.jpg", "astronaut.jpg", "grass.jpg")
+        photos = ("cat.jpg", "coffee.jpg", "rocket.jpg", "astronaut.jpg", "galaxies.jpg")
         photo = "page.useExample(page.setup.examples.find((e) => e.photo === '{name}'))"
         self.changes("caption", "caption: new photograph", lambda n: photo.format(name=photos[n % 5]), 800)
         normed = "page.state.columns.B.options.length_norm = 'power'; page.state.columns.B.options.alpha = number / 10"

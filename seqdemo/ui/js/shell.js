@@ -38,6 +38,11 @@ function mount(element, props, trigger, watch, upload) {
   root.append(header(first.setup.page, first.setup.words), body, footer());
   const setup = first.setup;
   if (setup.kind === "workbench") setup.checkpoints.push(...visitorModels().filter((card) => card.task === setup.task));
+  if (setup.kind === "workbench" && !setup.checkpoints.length) {
+    body.append(el("p", { class: "s-none", role: "status" },
+      "No model for this page is here. ", el("a", { href: "models" }, "Load one on the Models page"), " by its repository, and it works on this page."));
+    return;
+  }
   const mounts = { workbench: mountWorkbench, models: mountModels };
   const page = mounts[first.setup.kind](body, first, trigger, upload);
   page.upload = upload;
