@@ -316,6 +316,7 @@ def test_a_page_of_figures_draws_text_as_text_and_asks_nobody(tmp_path: Path, br
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.set_default_timeout(120_000)  # Plotly is five megabytes, and machines are sometimes busy
     page.goto(file.as_uri())
     page.wait_for_function(f"document.querySelectorAll('.main-svg .plot, .main-svg .cartesianlayer').length >= {len(sections)}")
     assert page.locator("h1").inner_text() == "A <report>"
