@@ -133,6 +133,17 @@ def test_names_are_the_bundled_folders_that_hold_a_config(tmp_path: Path, monkey
         checkpoints.load("c")
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_cnn_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
+    folder = good(tmp_path / "captioner", "caption")
+    (folder / "efficientnet-lite0.safetensors").unlink()
+    if shared:
+        (tmp_path / "shared").mkdir()
+    with pytest.raises(InputError, match="efficientnet-lite0.safetensors, the CNN that config.json names, is missing"):
+        checkpoints.load("captioner")
+
+
 def test_a_shared_cnn_is_never_replaced_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
     config = ModelConfig(target_vocabulary=len(CHARS), encoder="image", cnn="efficientnet-lite0", **SIZES)

@@ -183,12 +183,13 @@ def load_weights(data: bytes, expected: dict[str, torch.Tensor], file: str) -> d
 def read_cnn(folder: Folder, entry: dict[str, str]) -> bytes:
     """From the folder itself, else from the bundled shared folder; its sha256 decides."""
     name = entry["file"]
-    for place in [folder] if name in folder else [Folder(path) for path in [shared_folder()] if path.is_dir()]:
-        data = place.read(name)
-        if hashlib.sha256(data).hexdigest() == entry["sha256"]:
-            return data
+    place = folder if name in folder or not shared_folder().is_dir() else Folder(shared_folder())
+    if name not in place:
+        raise Damaged(f"{name}, the CNN that {CONFIG} names, is missing.")
+    data = place.read(name)
+    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise Damaged(f"{name} differs from its sha256 in {CONFIG}: damaged or changed.")
-    raise Damaged(f"{name}, the CNN that {CONFIG} names, is missing.")
+    return data
 
 
 def load_tokenizers(folder: Folder, config: dict[str, Any], trusted: bool) -> tuple[Tokenizer | None, Tokenizer]:
