@@ -44,7 +44,8 @@ def train_together(
     for process in processes:
         process.start()
     for process in processes:
-        process.join()
+        process.join(timeout=240)
+        process.kill()
     return [process.exitcode or 0 for process in processes]
 
 

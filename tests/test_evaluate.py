@@ -65,7 +65,13 @@ def test_figures_name_the_bytes_they_were_measured_on(measured: tuple[Path, dict
         assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
     assert found["data"]["fingerprint"] == public_data.load("reverse").fingerprint
     assert found["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
-    assert "evaluate checkpoints/reverse" in found["command"]
+    assert found["command"] == "python -m training evaluate checkpoints/reverse"
+
+
+def test_the_command_says_what_is_not_usual() -> None:
+    options = SearchOptions(beam=10, length_norm="power", alpha=0.4)
+    assert evaluate.arguments("dev", options) == ["--split dev", "--beam 10", "--length-norm power", "--alpha 0.4"]
+    assert evaluate.arguments("test", evaluate.STANDARD.options) == []
 
 
 def test_greedy_beam_one_and_buckets_agree(measured: tuple[Path, dict]) -> None:

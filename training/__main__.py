@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from seqdemo.config import LENGTH_NORMS, SearchOptions
 from seqdemo.errors import InputError
 from training import publish
 from training.machine import keep_memory
@@ -139,6 +140,9 @@ def add_measuring(commands: Commands) -> None:
         data_option(one)
         one.add_argument("--split", default="test", choices=("test", "dev", "train"), help="(%(default)s)")
         one.add_argument("--dataset", default="", metavar="NAME", help="the data set, where the name is not that of a recipe")
+        one.add_argument("--beam", type=int, default=5, metavar="K", help="beam size of the figures that count (%(default)s)")
+        one.add_argument("--length-norm", default="none", choices=LENGTH_NORMS, help="choose it on dev (%(default)s)")
+        one.add_argument("--alpha", type=float, default=1.0, metavar="A", help="how strongly it normalises (%(default)s)")
 
 
 def add_showing(commands: Commands) -> None:
@@ -200,9 +204,10 @@ def run_export(args: argparse.Namespace) -> int:
 
 def run_evaluate(args: argparse.Namespace) -> int:
     from training import decoding, headlines
-    from training.evaluate import evaluate
+    from training.evaluate import STANDARD, evaluate
 
-    found = evaluate(args.checkpoint, args.data, args.split, args.dataset, progress=counted)
+    plan = STANDARD._replace(options=searching(args))
+    found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, progress=counted)
     if decoding.ranks()[0] == 0:
         where = f"\nAll figures are in {args.checkpoint / 'metrics.json'}" if args.split == "test" else ""
         print(f"{found['name']}: {headlines.sentence(found)}{where}")
@@ -213,8 +218,12 @@ def run_compare(args: argparse.Namespace) -> int:
     from training.compare import compare, sentences
 
     first, second = args.checkpoints
-    print(sentences(compare(first, second, args.data, args.split, args.dataset, progress=counted)))
+    print(sentences(compare(first, second, args.data, args.split, args.dataset, searching(args), progress=counted)))
     return 0
+
+
+def searching(args: argparse.Namespace) -> SearchOptions:
+    return SearchOptions(beam=args.beam, length_norm=args.length_norm, alpha=args.alpha)
 
 
 def run_card(args: argparse.Namespace) -> int:

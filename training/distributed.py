@@ -79,6 +79,7 @@ def joined(device: torch.device) -> Iterator[Ranks]:
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
         yield Ranks(dist.get_rank(), world, device)
+        dist.barrier()
     finally:
         dist.destroy_process_group()
 

@@ -112,7 +112,7 @@ def provenance(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan)
         "format": FORMAT,
         "name": name,
         "task": checkpoint.task,
-        "command": f"python -m training evaluate checkpoints/{name}" + ("" if split == "test" else f" --split {split}"),
+        "command": " ".join([f"python -m training evaluate checkpoints/{name}", *arguments(split, plan.options)]),
         "split": split,
         "files": digests(checkpoint),
         "data": {"name": dataset.name, "fingerprint": dataset.fingerprint, "verified": dataset.verified},
@@ -125,6 +125,14 @@ def provenance(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan)
     if not dataset.verified:
         found["data"]["refusal"] = dataset.refusal
     return found
+
+
+def arguments(split: str, options: SearchOptions) -> list[str]:
+    """What the command says beside the checkpoint: only what is not usual."""
+    usual, named = STANDARD.options.to_json(), options.to_json()
+    changed = {"split": split} if split != "test" else {}
+    changed |= {key.replace("_", "-"): value for key, value in named.items() if value != usual[key]}
+    return [f"--{key} {value}" for key, value in changed.items()]
 
 
 def digests(checkpoint: Checkpoint) -> dict[str, str]:

@@ -6,6 +6,7 @@ batch -> -log p of every target token -> backward -> clip -> AdamW -> running av
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import time
 from collections.abc import Iterator
@@ -185,7 +186,10 @@ def fit(
             if code == 0 and ranks.first:
                 export(folder)
                 report.write(run)
-    display.say(resume.farewell(run, code))
+            farewell = resume.farewell(run, code)
+            del run  # what sums the gradients must be gone before the processes part
+            gc.collect()
+    display.say(farewell)
     return code
 
 

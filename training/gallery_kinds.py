@@ -152,7 +152,8 @@ def say_optimum(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
     if optimum.tokens[:1] == (EOS,):
         what = "it is the empty one"
     else:
-        what = f"“{b.texts[0]}”, {len(optimum.tokens)} pieces with the end where beam 5 has {len(mine.tokens)}"
+        sizes = f", {len(optimum.tokens)} pieces with the end where beam 5 has {len(mine.tokens)}"
+        what = f"“{b.texts[0]}”{sizes if len(optimum.tokens) != len(mine.tokens) else ''}"
     return f"Exact search proves which output is likeliest of all: {what}. It is {times(optimum.total - mine.total)} as likely."
 
 
@@ -218,6 +219,8 @@ def flipped(checkpoint: Checkpoint, old: str, new: str) -> tuple[str, str] | Non
 
 
 def row_flips(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list[Hit]:
+    """Of an input's flips the one whose new word is a word, and long; better from an output that was right."""
+    words = {word for case in cases for reference in case.example.references for word in units(checkpoint, reference)}
     hits = []
     for case in (case for case in cases if len(case.prompt.pieces.ids) <= MOST_PIECES):
         (old,) = best(find([case], GREEDY))
@@ -226,7 +229,8 @@ def row_flips(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list
             (new,) = best(find([case], GREEDY, (row,)))
             pair = flipped(checkpoint, text_of(checkpoint, old.tokens), text_of(checkpoint, new.tokens))
             if pair:
-                flips.append(Hit(case, min(map(len, pair)), pair[1], Column(GREEDY), Column(GREEDY, (row,))))
+                weight = min(map(len, pair)) + 10 * (pair[1] in words) + quality(checkpoint, case, old) / 10
+                flips.append(Hit(case, weight, pair[1], Column(GREEDY), Column(GREEDY, (row,))))
         hits += sorted(flips, key=lambda hit: -hit.weight)[:1]
     return hits
 
