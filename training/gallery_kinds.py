@@ -218,9 +218,14 @@ def flipped(checkpoint: Checkpoint, old: str, new: str) -> tuple[str, str] | Non
     return changed[0] if len(a) == len(b) and len(changed) == 1 else None
 
 
+def frequent(checkpoint: Checkpoint, word: str) -> bool:
+    """Whether the vocabulary has the word as one piece, its punctuation aside."""
+    assert checkpoint.target_text is not None
+    return len(checkpoint.target_text.encode(word.strip(".,!?")).ids) == 1
+
+
 def row_flips(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list[Hit]:
-    """Of an input's flips the one whose new word is a word, and long; better from an output that was right."""
-    words = {word for case in cases for reference in case.example.references for word in units(checkpoint, reference)}
+    """Of an input's flips the one whose new word is a frequent word, and long; better from an output that was right."""
     hits = []
     for case in (case for case in cases if len(case.prompt.pieces.ids) <= MOST_PIECES):
         (old,) = best(find([case], GREEDY))
@@ -229,7 +234,7 @@ def row_flips(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list
             (new,) = best(find([case], GREEDY, (row,)))
             pair = flipped(checkpoint, text_of(checkpoint, old.tokens), text_of(checkpoint, new.tokens))
             if pair:
-                weight = min(map(len, pair)) + 10 * (pair[1] in words) + quality(checkpoint, case, old) / 10
+                weight = min(map(len, pair)) + 10 * frequent(checkpoint, pair[1]) + quality(checkpoint, case, old) / 10
                 flips.append(Hit(case, weight, pair[1], Column(GREEDY), Column(GREEDY, (row,))))
         hits += sorted(flips, key=lambda hit: -hit.weight)[:1]
     return hits
