@@ -22,8 +22,8 @@ def array_to_json(array: np.ndarray) -> dict[str, Any]:
 
 
 def array_from_json(value: dict[str, Any]) -> np.ndarray:
-    array: np.ndarray = np.frombuffer(base64.b64decode(value["base64"]), dtype=value["dtype"]).reshape(value["shape"])
-    return array.copy()
+    array: Any = np.frombuffer(base64.b64decode(value["base64"]), dtype=value["dtype"]).reshape(value["shape"])
+    return np.array(array)
 
 
 @dataclass(frozen=True)
