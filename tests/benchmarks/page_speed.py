@@ -172,7 +172,10 @@ class Bench:
         resort = f"const s = {order}; s.value = ['variance', 'unit'][number % 2]; s.dispatchEvent(new Event('change'))"
         self.local("", "sort the units", resort, "gates")
         unit = "document.querySelector('[aria-label=\"Next unit\"]').click()"
-        self.local("language-model", "colour the text by the next unit", unit)
+        if any(Path("checkpoints").glob("lm-*/config.json")):
+            self.local("language-model", "colour the text by the next unit", unit)
+        else:
+            print("colour the text by the next unit: no language model is bundled")
 
 
 def memory(process_port: int) -> float:
