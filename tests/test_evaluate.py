@@ -287,6 +287,15 @@ def test_a_phrase_is_found_word_for_word_at_its_last_word() -> None:
     assert pointing.spoken(text, "me", references) is None, "half a word is no phrase"
 
 
+def test_a_phrase_may_leave_small_words_out() -> None:
+    _, text = captioner()
+    references = ("a dog runs on a pile of the leaves", "pile leaves")
+    assert pointing.spoken(text, "pile leaves", references) == (text.encode(references[1]).ids, 1), "word for word comes first"
+    assert pointing.spoken(text, "pile leaves", references[:1]) == (text.encode(references[0]).ids, 8)
+    assert pointing.spoken(text, "dog leaves", references) is None, "too far apart"
+    assert pointing.spoken(text, "leaves pile", references) is None
+
+
 def test_the_map_of_a_word_is_the_attention_the_search_adds_when_it_says_it() -> None:
     checkpoint, text = captioner()
     model = checkpoint.model

@@ -165,7 +165,10 @@ def told(**outputs: tuple[str, float, bool]) -> tuple[Checkpoint, list[gallery_k
         certificate = Certificate(proved, 1, total, -9.0, "", 0.0) if options is gallery_kinds.EXACT else None
         return [Found(None, (Hypothesis(ids, (total,), total, total, True),), certificate)]  # type: ignore[arg-type]
 
-    checkpoint = Checkpoint("toy", "transliterate", torch.nn.Identity(), LETTERS, LETTERS, {})
+    model = Seq2Seq(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **SMALL)).eval()  # type: ignore[arg-type]
+    with torch.no_grad():
+        model.readout.weight.zero_()  # to the untouched model every piece is as likely as any: an eighth
+    checkpoint = Checkpoint("toy", "transliterate", model, LETTERS, LETTERS, {})
     return checkpoint, [gallery_kinds.Case(Example("abc", ("abc", "abd")), run_prompt("abc"))], find
 
 
@@ -182,6 +185,7 @@ def told(**outputs: tuple[str, float, bool]) -> tuple[Checkpoint, list[gallery_k
         ("larger-beam", {"beam": ("aab", -3.0, False)}, {"large": ("abc", -2.0, False)}, False),
         ("attention-off", {"beam": ("abc", -2.0, False)}, {"off": ("c", -4.0, False)}, True),
         ("attention-off", {"beam": ("ab", -2.0, False)}, {"off": ("c", -4.0, False)}, False),
+        ("attention-off", {"beam": ("abc", -5.0, False)}, {"off": ("c", -9.0, False)}, False),
         ("repetition", {"greedy": ("dcbcbcb", -2.0, False)}, {}, True),
         ("repetition", {"greedy": ("dcbcb", -2.0, False)}, {}, False),
     ],

@@ -124,8 +124,9 @@ def finder(checkpoint: Checkpoint) -> Find:
 def examples_of(
     checkpoint: Checkpoint, cases: list[Case], budget: Budget, counts: dict[str, Any], progress: Progress
 ) -> list[dict[str, Any]]:
-    """The best few of every kind; one input shows one thing only."""
+    """The best few of every kind; where there are many inputs, each shows one thing only."""
     search, used, rows = finder(checkpoint), set[int](), list[dict[str, Any]]()
+    plenty = len(cases) >= len(KINDS) * budget.per_kind
     for name, kind in KINDS.items():
         if not kind.suits(checkpoint):
             continue
@@ -135,7 +136,7 @@ def examples_of(
         count = counts.setdefault(name, {"title": kind.title, "searched": {}, "found": {}})
         count["searched"][checkpoint.name], count["found"][checkpoint.name] = len(looked), len(hits)
         for hit in best_few([hit for hit in hits if id(hit.case) not in used], budget.per_kind):
-            used.add(id(hit.case))
+            used |= {id(hit.case)} if plenty else set()
             rows.append(row_of(checkpoint, name, kind, hit))
     return rows
 

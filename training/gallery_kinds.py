@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import EOS, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Edit
-from seqdemo.playground import Prompt, Run
+from seqdemo.playground import Prompt, Run, trace
 from seqdemo.records import Hypothesis
 from seqdemo.search import Found
 from training.data.records import Example
@@ -180,7 +180,8 @@ def attention_matters(checkpoint: Checkpoint, cases: Sequence[Case], find: Find)
     hits = []
     for case, a, b in zip(cases, best(find(cases, BEAM)), best(find(cases, BEAM, OFF))):
         loss = quality(checkpoint, case, a) - quality(checkpoint, case, b)
-        if loss >= BROKEN or (not case.example.references and a.tokens != b.tokens):
+        differs = loss >= BROKEN or (not case.example.references and a.tokens != b.tokens)
+        if differs and a.total > trace(checkpoint, case.prompt, b.tokens).total + CLEAR:
             hits.append(Hit(case, loss, size_of(case), Column(BEAM), Column(BEAM, OFF)))
     return hits
 

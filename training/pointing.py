@@ -25,6 +25,7 @@ from training.data.records import Example
 from training.metrics import inside
 
 CENTRE = (0.5, 0.5)
+SMALL_WORDS = 2  # so many words may stand between two words of a phrase
 
 
 class Phrase(NamedTuple):
@@ -45,14 +46,28 @@ def read_phrases(path: Path) -> list[Phrase]:
 
 
 def spoken(text: Tokenizer, phrase: str, references: Sequence[str]) -> Spoken | None:
-    """The first reference that contains the phrase, word for word."""
+    """The first reference that says the phrase word for word, or else with small words between that the phrase leaves out:
+    "pile leaves" is said by "a pile of leaves"."""
     wanted = text.encode(phrase).strings
-    for reference in references:
-        pieces = text.encode(reference)
-        for end in range(len(wanted), len(pieces.strings) + 1):
-            if pieces.strings[end - len(wanted) : end] == wanted:
-                return Spoken(pieces.ids, end - 1)
+    for gap in (0, SMALL_WORDS):
+        for reference in references:
+            pieces = text.encode(reference)
+            for start in range(len(pieces.strings)):
+                last = end_of(wanted, pieces.strings, start, gap)
+                if last is not None:
+                    return Spoken(pieces.ids, last)
     return None
+
+
+def end_of(wanted: Sequence[str], said: Sequence[str], start: int, gap: int) -> int | None:
+    """Where the last of the wanted words stands, if they follow one another from `start` with at most `gap` words between."""
+    at = start - 1
+    for number, word in enumerate(wanted):
+        reach = said[at + 1 : at + 2 + (gap if number else 0)]
+        if word not in reach:
+            return None
+        at += 1 + list(reach).index(word)
+    return at
 
 
 @torch.inference_mode()
