@@ -234,7 +234,7 @@ def row_flips(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list
         for row in rows_tried(checkpoint, case, old):
             (new,) = best(find([case], GREEDY, (row,)))
             pair = flipped(checkpoint, text_of(checkpoint, old.tokens), text_of(checkpoint, new.tokens))
-            if pair:
+            if pair and parting(old.tokens, new.tokens) == row.position:
                 weight = min(map(len, pair)) + 10 * frequent(checkpoint, pair[1]) + quality(checkpoint, case, old) / 10
                 flips.append(Hit(case, weight, pair[1], Column(GREEDY), Column(GREEDY, (row,))))
         hits += sorted(flips, key=lambda hit: -hit.weight)[:1]
