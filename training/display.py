@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
 
 
 class Meter:
-    """Means over the last steps, and the time that is left at the pace of this session."""
+    """Means over the last steps, and the time that is left at the pace since it was taken up."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.begun, self.first = run, time.monotonic(), run.progress.step
