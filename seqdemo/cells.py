@@ -168,7 +168,7 @@ class GRU(Cell):
         r, z = torch.sigmoid(x_gates + h_gates).chunk(2, 1)
         r, z = gate("reset", r), gate("update", z)
         n = gate("candidate", tanh(x_new + r * (h_new + self.d)))
-        h = gate("hidden", torch.lerp(n, state.h, z))
+        h = gate("hidden", n + z * (state.h - n))
         return Hidden(h), {"reset": r, "update": z, "candidate": n, "hidden": h}
 
 
@@ -192,7 +192,7 @@ class MUT(Cell):
         return F.linear(x, self.weight(), self.b)
 
     def mix(self, z: Tensor, r: Tensor, n: Tensor, h: Tensor, gate: Ask) -> tuple[State, Gates]:
-        h = gate("hidden", torch.lerp(h, n, z))
+        h = gate("hidden", h + z * (n - h))
         return Hidden(h), {"reset": r, "update": z, "candidate": n, "hidden": h}
 
 

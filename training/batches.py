@@ -23,6 +23,7 @@ from training.recipes import Recipe
 
 T = TypeVar("T")
 BUCKETS = 100  # batches that are sorted by length together
+PASSAGE = 4_000  # characters a language model reads from one <bos>
 
 
 class Batch(NamedTuple):
@@ -222,3 +223,29 @@ def windows(ids: np.ndarray, streams: int, window: int) -> Epoch[tuple[Tensor, T
         return inputs[:, part], outputs[:, part]
 
     return Epoch(-(-length // window), make)
+
+
+def openings(ids: np.ndarray, newline: int) -> np.ndarray:
+    """Where a text begins, and where a paragraph does after a blank line."""
+    blank = (ids[:-2] == newline) & (ids[1:-1] == newline) & (ids[2:] != newline)
+    return np.concatenate([[0], np.flatnonzero(blank) + 2])
+
+
+def readings(ids: np.ndarray, starts: np.ndarray, streams: int, window: int, shift: int) -> Epoch[tuple[Tensor, Tensor]]:
+    """About the whole of a text, `shift` characters on, in passages of PASSAGE characters: each starts where a paragraph does
+    and with <bos>, as a text does that somebody asks for; `streams` of them are read side by side."""
+    rounds = max(1, len(ids) // (streams * PASSAGE))
+    length = max(1, len(ids) // (streams * rounds))
+    edges = (shift + length * np.arange(streams * rounds)) % len(ids)
+    starts = starts[np.searchsorted(starts, edges) % len(starts)].reshape(rounds, streams, 1)
+    parts = -(-length // window)
+
+    def make(index: int) -> tuple[Tensor, Tensor]:
+        turn, part = divmod(index, parts)
+        places = starts[turn] + np.arange(part * window, min(length, (part + 1) * window))
+        inputs, outputs = (ids.take(where, mode="wrap").astype(np.int64) for where in (places - 1, places))
+        if part == 0:
+            inputs[:, 0] = BOS
+        return torch.from_numpy(inputs), torch.from_numpy(outputs)
+
+    return Epoch(rounds * parts, make)

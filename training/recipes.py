@@ -37,8 +37,8 @@ class Recipe:
     dev_size: int = 800
     bf16: bool = True
     seed: int = 1
-    window: int = 128  # language models: characters a step, through which gradients flow
-    streams: int = 48  # language models: texts read side by side
+    window: int = 100  # language models: characters a step, through which gradients flow
+    streams: int = 64  # language models: passages read side by side
     languages: tuple[str, ...] = ()
     source_language: str = ""
     target_language: str = ""
@@ -171,14 +171,15 @@ INDIC = replace(
     minutes=240,
     model={
         **HINDI.model,
+        "cell": "gru",
         "embedding": 96,
         "encoder_hidden": 256,
-        "decoder_hidden": 448,
+        "decoder_hidden": 512,
         "attention": 192,
         "features": 192,
         "dropout": 0.2,
     },
-    epochs=6,
+    epochs=5,
     tokens=4000,
     bf16=True,
     dev_size=2400,
@@ -192,10 +193,8 @@ TOLSTOY = Recipe(
     task="complete",
     data="war-and-peace",
     minutes=120,
-    model={"cell": "lstm-b", "embedding": 96, "decoder_hidden": 512, "decoder_layers": 2, "features": 0, "dropout": 0.25},
-    epochs=16,
-    rate=3e-3,
-    clip=1.0,
+    model={"cell": "lstm-b", "embedding": 64, "decoder_hidden": 384, "decoder_layers": 2, "features": 0, "dropout": 0.2},
+    epochs=12,
     average=0.999,
     metric="nats",
     evaluations=10,
@@ -209,6 +208,7 @@ SQLITE = replace(
     TOLSTOY,
     name="lm-c",
     data="sqlite-c",
+    epochs=6,
     source_language="c",
     target_language="c",
     about="A character LSTM that has read the C sources of SQLite.",

@@ -13,10 +13,12 @@ from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
 from training import metrics
-from training.batches import Batch, Epoch, Pairs, windows
+from training.batches import Batch, Epoch, Pairs, openings, readings, windows
 from training.data.records import Dataset, Example
 from training.loss import token_loss
 from training.recipes import Recipe
+
+DEV_CHARACTERS = 200_000  # of a text, to choose the best weights by
 
 
 class Loss(NamedTuple):
@@ -128,12 +130,13 @@ METRICS = {"bleu": mean_bleu, "exact": exact, "cider": cider}
 
 
 class TextTask:
-    """One long text, read as several side by side; the state goes on from window to window."""
+    """One long text, read in passages side by side; the state goes on from window to window until the next <bos>."""
 
     def __init__(self, recipe: Recipe, dataset: Dataset, text: Tokenizer) -> None:
         self.recipe, self.text = recipe, text
         self.train_ids = self.ids(dataset.train.examples[0].references[0])
-        self.dev_ids = self.ids(dataset.dev.examples[0].references[0])
+        self.dev_ids = self.ids(dataset.dev.examples[0].references[0])[:DEV_CHARACTERS]
+        self.starts = openings(self.train_ids[1:], text.encode("\n").ids[0])
         self.state: LanguageState | None = None
 
     def ids(self, text: str) -> np.ndarray:
@@ -141,16 +144,16 @@ class TextTask:
 
     def epoch(self, number: int) -> Epoch[tuple[Tensor, Tensor]]:
         """Each epoch starts elsewhere in the text, so that windows do not always break at the same places."""
-        self.state = None
-        shift = int(np.random.default_rng([self.recipe.seed, number]).integers(len(self.train_ids)))
-        return windows(np.roll(self.train_ids, -shift), self.recipe.streams, self.recipe.window)
+        recipe, text = self.recipe, self.train_ids[1:]
+        shift = int(np.random.default_rng([recipe.seed, number]).integers(len(text)))
+        return readings(text, self.starts, recipe.streams, recipe.window, shift)
 
     def shard(self, batch: tuple[Tensor, Tensor], rank: int, world: int) -> tuple[Tensor, Tensor]:
         return batch[0][rank::world], batch[1][rank::world]
 
     def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Loss:
         inputs, outputs = batch
-        logits_BTV, state = model(inputs, self.state)
+        logits_BTV, state = model(inputs, None if inputs[0, 0] == BOS else self.state)
         self.state = detach(state)
         return Loss(token_loss(logits_BTV, outputs, smoothing), outputs.numel())
 
