@@ -72,6 +72,28 @@ def test_every_combination_trains_and_decodes(cell: str, decoder: str, score: st
             assert 1 <= len(tokens) <= 6 and all(0 <= token < VOCABULARY for token in tokens)
 
 
+@pytest.mark.parametrize("decoder", DECODER_NAMES)
+@pytest.mark.parametrize("cell", CELL_NAMES)
+def test_every_cell_and_decoder_trains_in_mixed_precision(cell: str, decoder: str) -> None:
+    model = Seq2Seq(small_config(cell=cell, decoder=decoder, encoder_layers=2, decoder_layers=2))
+    with torch.autocast("cpu", torch.bfloat16):
+        before, after = train_a_little(model)
+    assert after < before
+    for name, weight in model.named_parameters():
+        assert weight.grad is not None and weight.grad.isfinite().all() and weight.isfinite().all(), name
+
+
+@pytest.mark.parametrize("cell", CELL_NAMES)
+def test_every_language_model_trains_in_mixed_precision(cell: str) -> None:
+    model, (read_BT, say_BT) = small_language(cell=cell, decoder_layers=2).train(), targets((5, 5))
+    with torch.autocast("cpu", torch.bfloat16):
+        _, state = model(read_BT)
+        logits_BTV, _ = model(read_BT, state)
+        loss = F.cross_entropy(logits_BTV.flatten(0, 1), say_BT.flatten())
+    loss.backward()
+    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.parameters())
+
+
 SHAPES = [
     {"tie_readout": True},
     {"tie_readout": True, "share_embeddings": True},
