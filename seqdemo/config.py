@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 
@@ -48,7 +47,7 @@ def from_json(kind: type, values: Any) -> Any:
         raise InputError(f"{kind.__name__} must be a JSON object, not {type(values).__name__}.")
     unknown = sorted(set(values) - set(names))
     if unknown:
-        raise InputError(f"{kind.__name__} has no {', '.join(map(repr, unknown))}; it knows {', '.join(names)}.")
+        raise InputError(f"{kind.__name__} has no {', '.join(map(shown, unknown[:5]))}; it knows {', '.join(names)}.")
     try:
         return kind(**values)
     except TypeError as error:
@@ -57,17 +56,17 @@ def from_json(kind: type, values: Any) -> Any:
 
 def _one_of(label: str, value: Any, names: tuple[str, ...]) -> None:
     if value not in names:
-        raise InputError(f"{label} {value!r} is not known; choose one of {', '.join(names)}.")
+        raise InputError(f"{label} {shown(value)} is not known; choose one of {', '.join(names)}.")
 
 
 def _whole(label: str, value: Any, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InputError(f"{label} must be a whole number from {low:,} to {high:,}, not {value!r}.")
+        raise InputError(f"{label} must be a whole number from {low:,} to {high:,}, not {shown(value)}.")
 
 
 def _number(label: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not low <= value <= high:
-        raise InputError(f"{label} must be a number from {low:g} to {high:g}, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise InputError(f"{label} must be a number from {low:g} to {high:g}, not {shown(value)}.")
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class ModelConfig:
             _whole(name, getattr(self, name), 1, 3)
         for name in ("bidirectional", "context_to_readout", "share_embeddings", "tie_readout"):
             if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be true or false, not {getattr(self, name)!r}.")
+                raise InputError(f"{name} must be true or false, not {shown(getattr(self, name))}.")
         _number("dropout", self.dropout, 0.0, 0.9)
         if self.encoder == "image":
             _one_of("CNN", self.cnn, CNN_NAMES)

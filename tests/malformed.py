@@ -21,6 +21,7 @@ from tests.spoiling import (
     WEIGHTS,
     Case,
     bias,
+    broken_piece,
     config,
     crowd,
     cut,
@@ -138,6 +139,10 @@ def configs() -> Iterator[Case]:
     ]
     sizes += [("embedding", 6.0), ("embedding", True), ("embedding", "6"), ("encoder_hidden", -5), ("attention", None)]
     yield from (Case(f"{key} of {value!r}", model(**{key: value}), f"{key} must be a whole number") for key, value in sizes)
+    yield Case("a dropout beyond all numbers", model(dropout=10**400), "Dropout must be a number|dropout must be a number")
+    for key, value in {"cell": "x" * 9000, "embedding": [0] * 9000, "y" * 9000: 1}.items():
+        yield Case(f"a model with {key[:9]} of great length", model(**{key: value}), "…")
+    yield Case("a format of great length", config(format="x" * 9000), "…")
     yield Case("a cell of its own", model(cell="__class__"), "Cell '__class__' is not known")
     yield Case("a model key more", model(pretrained="http://x"), "no 'pretrained'")
     yield Case("a model that is a list", config(model=[1]), "must be a JSON object")
@@ -226,6 +231,7 @@ def tokenizers() -> Iterator[Case]:
     yield from (Case(f"subwords: {name}", put("target.model", data), "target.model", base="subwords") for name, data in garbage)
     yield Case("subwords cut short", cut("target.model", 0.5), "target.model", base="subwords")
     yield Case("subwords numbered otherwise", put("target.model", default_subwords), "pieces 0 to 3 must be", base="subwords")
+    yield Case("subwords with a piece that is no text", put("target.model", broken_piece), "target.model", base="subwords")
     yield Case("subwords with a table", put("target.model", with_table), "normalisation table", base="subwords")
     rust: list[tuple[str, Callable[[dict[str, Any]], Any], str]] = [
         ("a pattern without end", lambda value: value.update(pre_tokenizer=CATASTROPHE), "pre_tokenizer must be"),

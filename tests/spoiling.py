@@ -246,6 +246,11 @@ def default_subwords(folder: Path) -> bytes:
     return out.getvalue()
 
 
+def broken_piece(folder: Path) -> bytes:
+    """The mark of a word's beginning, its second byte spoiled."""
+    return (folder / "target.model").read_bytes().replace("▁".encode(), b"\xe2\x7f\x81", 1)
+
+
 def with_table(folder: Path) -> bytes:
     """A normalizer_spec (field 3) that holds a precompiled_charsmap (field 2), appended: protobuf merges the two."""
     return (folder / "target.model").read_bytes() + b"\x1a\x06\x12\x04abcd"

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from seqdemo import checkpoints
+from seqdemo.checkpoints.pieces import SECONDS
 from seqdemo.checkpoints.store import blueprint, load_folder
 from seqdemo.checkpoints.weights import fill
 from seqdemo.config import ModelConfig
@@ -214,11 +215,12 @@ def test_a_malformed_checkpoint_is_refused_with_the_reason_and_nothing_in_it_run
     folder = make(case, tmp_path / "spoiled")
     begun = time.monotonic()
     if case.says:
-        with pytest.raises(InputError, match=case.says):
+        with pytest.raises(InputError, match=case.says) as caught:
             checkpoints.load(folder)
+        assert len(str(caught.value)) < 700
     else:
         checkpoints.load(folder)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 2 * SECONDS  # of which a tokenizer may take half
     assert not mark_of(folder).exists()
 
 

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 
 FORMAT = 1
 MANIFEST, CONFIG, WEIGHTS, METRICS, CARD = "manifest.json", "config.json", "model.safetensors", "metrics.json", "README.md"
@@ -29,7 +29,7 @@ class Damaged(InputError):
 def bare_name(value: Any, where: str) -> str:
     """A file name that cannot lead anywhere else."""
     if not isinstance(value, str) or not BARE_NAME.fullmatch(value):
-        raise InputError(f"{where} must be a bare file name (letters, digits, dots, dashes), not {value!r}.")
+        raise InputError(f"{where} must be a bare file name (letters, digits, dots, dashes), not {shown(value)}.")
     return value
 
 
@@ -164,7 +164,9 @@ def check_format(value: Any, name: str) -> None:
     if not isinstance(value, dict):
         raise InputError(f"{name} must hold a JSON object.")
     if type(value.get("format")) is not int or value["format"] != FORMAT:
-        raise InputError(f"{name}: format {value.get('format')!r} is not known here, only {FORMAT}; a newer seqdemo may read it.")
+        raise InputError(
+            f"{name}: format {shown(value.get('format'))} is not known here, only {FORMAT}; a newer seqdemo may read it."
+        )
 
 
 def manifest_of(files: dict[str, bytes]) -> bytes:

@@ -12,7 +12,7 @@ from safetensors.torch import save as safetensors_bytes
 from torch import Tensor, nn
 
 from seqdemo.checkpoints.folder import parse_json
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 
 DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32}
 MAX_HEADER = 1024 * 1024
@@ -73,7 +73,7 @@ def _stored(entry: Any, base: int, where: str) -> Stored:
         raise InputError(f"{where}: must have exactly dtype, shape and data_offsets.")
     dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if dtype is None:
-        raise InputError(f"{where}: dtype {entry['dtype']!r} is not one of {', '.join(DTYPES)}.")
+        raise InputError(f"{where}: dtype {shown(entry['dtype'])} is not one of {', '.join(DTYPES)}.")
     shape, offsets = entry["shape"], entry["data_offsets"]
     if not _whole_numbers(shape) or len(shape) > 8:
         raise InputError(f"{where}: shape {str(shape)[:80]} must be a short list of whole numbers.")
