@@ -17,11 +17,12 @@ import torch
 from seqdemo import checkpoints
 from seqdemo.checkpoints import cache, pins
 from seqdemo.checkpoints.client import SWITCHES, environment
+from seqdemo.checkpoints.folder import MANIFEST, manifest_of
 from seqdemo.errors import InputError
 from tests import hub_faults as faults
 from tests.hub_expect import REPO, WEIGHTS, partial_files, refused, within
 from tests.hub_server import Hub
-from tests.spoiling import CHARS, Payload
+from tests.spoiling import CHARS, Payload, tensors
 
 pytest_plugins = ("tests.hub_fixtures",)
 Files = dict[str, bytes]
@@ -105,9 +106,46 @@ def test_what_is_no_revision_is_asked_of_nobody(hub: Hub, revision: str) -> None
 # ------------------------------------------------------------------------------------------------- tokens and strangers
 
 
-def test_ones_own_token_opens_ones_private_repository(hub: Hub, good_files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.add(REPO, good_files, private=True)
+def log_in(kept: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token of this machine, as a variable, as `hf auth login` keeps it, or where other programs look."""
+    if kept == "variable":
+        monkeypatch.setenv("HF_TOKEN", "hf_owner")
+    home.mkdir()
+    if kept == "file":
+        (home / "token").write_text("hf_owner")
+    if kept == "netrc":
+        (home / "netrc").write_text("machine 127.0.0.1 login owner password hf_owner")
+        monkeypatch.setenv("NETRC", str(home / "netrc"))
+
+
+@pytest.mark.parametrize("kept", ["variable", "file", "netrc"])
+def test_a_stranger_s_public_repository_is_read_without_a_token_on_both_origins(
+    hub: Hub, sha: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    log_in(kept, tmp_path / "home", monkeypatch)
+    assert checkpoints.look(REPO).revision == sha
+    assert checkpoints.ModelShelf().visit(REPO).revision == sha
+    assert {request.origin for request in hub.log} == {"hub", "cdn"}
+    assert not [request.path for request in hub.log if {"authorization", "cookie"} & set(request.headers)]
+
+
+def test_strangers_models_lie_apart_from_ones_own(hub: Hub, sha: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both below HF_HOME; only one's own are asked for with one's token."""
     monkeypatch.setenv("HF_TOKEN", "hf_owner")
+    home = tmp_path / "home"
+    checkpoints.ModelShelf().visit(REPO)
+    assert {path.name for path in home.iterdir()} == {"seqdemo-visitors"} and {each.token for each in hub.log} == {""}
+    checkpoints.load(REPO)
+    assert {path.name for path in home.iterdir()} >= {"seqdemo-visitors", "hub"}
+    assert {each.token for each in hub.log} == {"", "hf_owner"}
+
+
+@pytest.mark.parametrize("kept", ["variable", "file"])
+def test_ones_own_token_opens_ones_private_repository(
+    hub: Hub, good_files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    hub.add(REPO, good_files, private=True)
+    log_in(kept, tmp_path / "home", monkeypatch)
     assert checkpoints.load(REPO).name == REPO
     assert all("authorization" not in request.headers for request in hub.log if request.origin == "cdn")
 
@@ -152,6 +190,24 @@ def test_sizes_are_asked_first_and_capped(hub: Hub, sha: str, good_files: Files,
     with within(40), pytest.raises(InputError, match="does not say how large|more than the"):
         checkpoints.ModelShelf().visit(REPO)
     assert hub.count("GET", WEIGHTS) == 0
+
+
+def test_files_that_are_small_each_and_large_together_are_not_downloaded(hub: Hub, good_files: Files) -> None:
+    names = ("one.safetensors", "two.safetensors")
+    hub.add(REPO, {**good_files, MANIFEST: manifest_of({**good_files, **dict.fromkeys(names, b"")})})
+    hub.repos[f"models/{REPO}"].extra.extend({"rfilename": name, "size": 120 << 20} for name in names)
+    with within(40), pytest.raises(InputError, match="owner/small has 240 MB of files; at most 200 MB"):
+        checkpoints.ModelShelf().visit(REPO)
+    assert hub.count("GET", WEIGHTS) == 0
+
+
+def test_a_look_refuses_what_is_too_large_or_no_checkpoint(hub: Hub, sha: str) -> None:
+    hub.repos[f"models/{REPO}"].extra.append({"rfilename": "model.safetensors", "size": 300 << 20})
+    with within(40), pytest.raises(InputError, match="model.safetensors has 314,572,800 bytes, more than"):
+        checkpoints.look(REPO)
+    hub.add("owner/other", {"config.json": b"{}"})
+    with within(40), pytest.raises(InputError, match="is not a seqdemo checkpoint"):
+        checkpoints.look("owner/other")
 
 
 def test_a_file_larger_than_announced_is_not_kept(hub: Hub, good_files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,6 +284,21 @@ def test_from_pretrained_fills_nothing_in(hub: Hub, good_files: Files, tmp_path:
     else:
         assert checkpoints.Seq2Seq.from_pretrained(REPO)
     assert not (tmp_path / "fired").exists()
+
+
+def test_from_pretrained_wants_every_tensor_and_no_other(good_folder: Path, tmp_path: Path) -> None:
+    for number, (change, says) in enumerate(
+        [
+            (lambda found: found.pop("readout.b"), "readout.b is missing"),
+            (lambda found: found.update(more=torch.zeros(2)), "more is not part"),
+            (lambda found: found.update({"readout.b": torch.zeros(3)}), "readout.b has shape"),
+        ]
+    ):
+        folder = shutil.copytree(good_folder, tmp_path / str(number))
+        tensors(change)(folder)
+        checkpoints.write_manifest(folder)
+        with pytest.raises(InputError, match=says):
+            checkpoints.Seq2Seq.from_pretrained(folder)
 
 
 # ----------------------------------------------------------------------------------------------------------- the shelf

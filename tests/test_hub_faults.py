@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,9 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from huggingface_hub import errors
+from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
 
 from seqdemo import checkpoints
 from seqdemo.checkpoints import cache
+from seqdemo.checkpoints.client import Failure
+from seqdemo.checkpoints.library import default_deadline
+from seqdemo.checkpoints.sentences import SENTENCES, hub_error
+from seqdemo.checkpoints.wire import classify
 from seqdemo.errors import InputError
 from tests import hub_faults as faults
 from tests.hub_expect import NOWHERE, REPO, blob, partial_files, refused, within
@@ -48,12 +56,46 @@ def test_a_name_that_is_not_found(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("path", ["/api/models", "resolve/.*config.json", "/lfs/"])
-def test_a_black_hole_is_left_at_the_deadline(hub: Hub, sha: str, path: str) -> None:
+def test_a_black_hole_is_left_at_the_deadline(hub: Hub, sha: str, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("SEQDEMO_HUB_DEADLINE", "2")
     for method in ("GET", "HEAD"):
         hub.fault(method, path, faults.hang(30))
-    with refused("deadline", "owner/small: not done after 2 seconds", 10):
-        checkpoints.load(REPO, deadline=2)
+    for load in (checkpoints.load, checkpoints.ModelShelf().visit):
+        with refused("deadline", "owner/small: not done after 2 seconds", 10):
+            load(REPO)
     assert not partial_files()
+
+
+def test_the_deadline_is_half_a_minute_or_a_number_of_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEQDEMO_HUB_DEADLINE", raising=False)
+    assert default_deadline() == 30
+    for wrong in ("soon", "nan", "inf", "0", "-1", "1e9"):
+        monkeypatch.setenv("SEQDEMO_HUB_DEADLINE", wrong)
+        with pytest.raises(InputError, match=f"must be a number of seconds from 0 to 86,400, not '{wrong}'"):
+            default_deadline()
+
+
+@pytest.mark.parametrize(
+    "kind, error",
+    [
+        ("certificate", httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate is not yet valid")),
+        ("slow", httpx.ReadTimeout("timed out")),
+        ("cut-short", httpx.RemoteProtocolError("peer closed connection")),
+        ("unwritable", PermissionError(errno.EACCES, "Permission denied", "/x")),
+        ("unwritable", OSError(errno.EROFS, "Read-only file system", "/x")),
+        ("disk-full", OSError(errno.ENOSPC, "No space left on device")),
+    ],
+)
+def test_what_a_test_can_hardly_bring_about_has_its_kind(kind: str, error: Exception) -> None:
+    wrapped = errors.LocalEntryNotFoundError("as the library wraps it")
+    wrapped.__cause__ = error
+    assert classify(error)[0] == classify(wrapped)[0] == kind
+
+
+@pytest.mark.parametrize("kind", [*SENTENCES, "new"])
+def test_every_kind_of_failure_is_one_sentence(kind: str) -> None:
+    told = str(hub_error(Failure(kind, "a\nb."), "owner/small", "main", "/cache"))
+    assert "\n" not in told and told.endswith(".") and "{" not in told and "None" not in told
 
 
 def test_a_first_look_that_hangs_once(hub: Hub, sha: str) -> None:
@@ -138,11 +180,20 @@ def test_a_server_fault_that_stays(hub: Hub, sha: str) -> None:
     assert checkpoints_before == 3
 
 
-def test_a_server_fault_while_the_cache_is_warm(hub: Hub, sha: str) -> None:
+@pytest.mark.parametrize("code", [500, 503])
+def test_a_server_fault_that_stays_on_the_first_look_ends_at_the_deadline(hub: Hub, sha: str, code: int) -> None:
+    hub.fault("HEAD", "config.json", faults.status(code))
+    with refused("deadline", "not done after 3 seconds", 10):
+        checkpoints.load(REPO, deadline=3)
+
+
+@pytest.mark.parametrize("fault", [faults.status(503), faults.hang(30), faults.reset], ids=["503", "hang", "reset"])
+def test_a_fault_while_the_cache_is_warm(hub: Hub, sha: str, fault: faults.Fault) -> None:
     checkpoints.load(REPO)
-    hub.fault("GET", ".*", faults.status(503))
-    hub.fault("HEAD", ".*", faults.status(503))
-    assert checkpoints.load(REPO).revision == sha
+    hub.fault("GET", ".*", fault)
+    hub.fault("HEAD", ".*", fault)
+    with within(15):
+        assert checkpoints.load(REPO).revision == checkpoints.load(REPO, sha).revision == sha
 
 
 @pytest.mark.parametrize("path", ["/api/models", "resolve"])
@@ -372,14 +423,18 @@ def test_without_a_home_the_cache_is_where_the_library_has_it(hub: Hub, tmp_path
     assert constants.HF_HUB_CACHE
 
 
-def test_a_full_disk(hub: Hub, good_files: Files, tmp_path: Path) -> None:
-    """In a namespace of its own, where a file system of 100 kB may be mounted."""
+@pytest.mark.parametrize(
+    "option, says",
+    [("size=100k", "The disk is full; make room in"), ("ro", "The cache folder .* cannot be written; set HF_HOME")],
+)
+def test_a_full_disk_and_one_that_may_only_be_read(hub: Hub, good_files: Files, tmp_path: Path, option: str, says: str) -> None:
+    """In a namespace of its own, where a file system may be mounted; with room, and writable, the next try succeeds."""
     hub.add(REPO, {**good_files, "manifest.json": good_files["manifest.json"] + b" " * 150_000})
     home = tmp_path / "home"
     home.mkdir()
-    code = f"from seqdemo import checkpoints; checkpoints.load({REPO!r})"
-    command = f'mount -t tmpfs -o size=100k none "{home}" && exec "{sys.executable}" -c "{code}"'
+    load = f'"{sys.executable}" -c "from seqdemo import checkpoints; print(checkpoints.load({REPO!r}).name)"'
+    command = f'mount -t tmpfs -o {option} none "{home}" && ! {load} && mount -o remount,rw,size=9m "{home}" && {load}'
     if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", str(home)], capture_output=True).returncode:
         pytest.skip("this machine does not let a test mount a small file system")
     done = subprocess.run(["unshare", "-rm", "sh", "-c", command], capture_output=True, text=True, timeout=120)
-    assert "The disk is full; make room in" in done.stderr
+    assert re.search(says, done.stderr) and done.stdout.split() == [REPO], done.stderr

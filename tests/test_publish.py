@@ -97,6 +97,8 @@ def test_private_is_private_and_a_public_repository_is_not_used_for_it(hub: Hub,
 def test_all_are_published_and_pinned_and_stand_in(hub: Hub, good_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "two"):
         shutil.copytree(good_folder, checkpoints.bundled_folder() / name)
+    assert all(each.created and each.dry_run for each in publish_all("owner", dry_run=True))
+    assert not hub.repos and not pins.PINS.exists()
     done = publish_all("owner")
     assert [each.repo for each in done] == ["owner/seqdemo-one", "owner/seqdemo-two"]
     before = pins.PINS.read_bytes()

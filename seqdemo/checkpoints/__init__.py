@@ -18,7 +18,7 @@ pins.py         which commits stand in for checkpoints that are not bundled
 
 from seqdemo.checkpoints.bundled import bundled_folder, shared_folder
 from seqdemo.checkpoints.folder import Damaged, write_manifest
-from seqdemo.checkpoints.library import Offer, load, look, names
+from seqdemo.checkpoints.library import Offer, load, look, names, stand_ins
 from seqdemo.checkpoints.pretrained import LanguageModel, Seq2Seq
 from seqdemo.checkpoints.publication import Published, push
 from seqdemo.checkpoints.sentences import HubError
@@ -42,5 +42,6 @@ __all__ = [
     "push",
     "save",
     "shared_folder",
+    "stand_ins",
     "write_manifest",
 ]

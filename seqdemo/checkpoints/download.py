@@ -109,6 +109,7 @@ def open_remote(request: dict[str, Any]) -> Remote:
 def look(request: dict[str, Any]) -> dict[str, Any]:
     """What a download would fetch: commit and bytes. Nothing but the listing is asked for."""
     remote = open_remote(request)
+    remote.check_size([MANIFEST, CONFIG, WEIGHTS])
     sizes = {
         name: size or 0 for name, size in remote.sizes.items() if Path(name).suffix in (".json", ".safetensors", ".model", ".md")
     }

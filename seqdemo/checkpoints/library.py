@@ -21,10 +21,11 @@ from seqdemo.checkpoints.folder import CONFIG, MAX_TOTAL, Damaged
 from seqdemo.checkpoints.pins import hub_owner, pinned
 from seqdemo.checkpoints.sentences import HubError, hub_error
 from seqdemo.checkpoints.store import Checkpoint, load_folder
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 
 T = TypeVar("T")
 DEADLINE = 30.0
+MOST_SECONDS = 86_400
 _reading = threading.Lock()
 REPO = re.compile(r"(?!.*(\.\.|--))[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}")
 REVISION = re.compile(r"(?!.*(\.\.|//|\.lock))[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}")
@@ -97,9 +98,12 @@ def default_deadline() -> float:
     """Seconds for all that one load asks of the network."""
     named = os.environ.get("SEQDEMO_HUB_DEADLINE", "")
     try:
-        return float(named) if named else DEADLINE
+        seconds = float(named) if named else DEADLINE
     except ValueError:
-        raise InputError(f"SEQDEMO_HUB_DEADLINE must be a number of seconds, not {named!r}.") from None
+        seconds = 0.0
+    if not 0 < seconds < MOST_SECONDS:  # NaN is neither
+        raise InputError(f"SEQDEMO_HUB_DEADLINE must be a number of seconds from 0 to {MOST_SECONDS:,}, not {named!r}.")
+    return seconds
 
 
 def load_strangers_place(place: Place) -> Checkpoint:
@@ -122,7 +126,9 @@ def resolve(name: str | Path, revision: str | None, anonymous: bool = False, ref
     owner = hub_owner()
     if owner and NAME.fullmatch(name):
         return Source(*repository(f"{owner}/seqdemo-{name}", revision or pinned(owner).get(name)), name, anonymous, refresh)
-    raise InputError(f"There is no checkpoint {name!r}; there are {', '.join(names()) or 'none'}. A folder is written ./folder.")
+    raise InputError(
+        f"There is no checkpoint {shown(name)}; there are {', '.join(names()) or 'none'}. A folder is written ./folder."
+    )
 
 
 def repository(repo: str, revision: str | None) -> tuple[str, str]:
@@ -173,13 +179,33 @@ def fetch(source: Source, watch: Watch) -> Place:
     return place_of(source, folder)
 
 
-def look(repo: str, revision: str | None = None, deadline: float | None = None) -> Offer:
+def stand_ins(note: Callable[[str], None] = print, seconds: float = 120.0) -> list[Path]:
+    """Folders of the checkpoints that are not bundled and for which the account of SEQDEMO_HUB_OWNER stands in, fetched where
+    the cache lacks them. What does not come within `seconds` in all is said and left out."""
+    watch, found, bundled = Watch(seconds), [], bundled_names()
+    for name in pinned(hub_owner()):
+        if name in bundled:
+            continue
+        try:
+            rest = min(default_deadline(), max(watch.remaining(), 0.0))
+            found.append(visit(resolve(name, None), Watch(rest), lambda place: place.folder))
+        except InputError as error:
+            note(f"{name} is not offered: {error}")
+    return found
+
+
+def look(
+    repo: str,
+    revision: str | None = None,
+    deadline: float | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Offer:
     """What loading a stranger's repository would fetch, asked without a token; nothing is downloaded."""
     source = Source(*repository(repo, revision), anonymous=True)
     warm = cache.snapshot(source.cache, source.repo, source.revision)
     if warm:
         return Offer(source.repo, warm.name, 0, True)
-    found = ask_child("look", source, Watch(deadline or default_deadline()))
+    found = ask_child("look", source, Watch(deadline or default_deadline(), cancelled=cancelled))
     return Offer(source.repo, found["revision"], found["bytes"], False)
 
 

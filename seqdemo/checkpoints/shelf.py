@@ -27,12 +27,17 @@ class Key(NamedTuple):
 class ModelShelf:
     """The models used last, at most `count` of them and `ceiling` bytes. A session holds a Key and asks for the model each
     time: one that was put away comes back from the disk's cache without a request. `openings`: how many may be fetched at
-    the same time, each by a process of its own."""
+    the same time, each by a process of its own. `put_away` is told of every model that has to go."""
 
     def __init__(
-        self, count: int = 4, ceiling: int = 512 * MB, openings: int = 4, opener: Callable[..., Checkpoint] = load
+        self,
+        count: int = 4,
+        ceiling: int = 512 * MB,
+        openings: int = 4,
+        opener: Callable[..., Checkpoint] = load,
+        put_away: Callable[[Checkpoint], None] = lambda checkpoint: None,
     ) -> None:
-        self.count, self.ceiling, self.opener = count, ceiling, opener
+        self.count, self.ceiling, self.opener, self.put_away = count, ceiling, opener, put_away
         self.doors = threading.BoundedSemaphore(openings)
         self.held: OrderedDict[Key, Checkpoint] = OrderedDict()
         self.lock = threading.Lock()
@@ -89,8 +94,15 @@ class ModelShelf:
             raise InputError(f"{key.repo} takes {checkpoint.size // MB} MB of memory; {self.ceiling // MB} MB are allowed here.")
         with self.lock:
             self.held[key] = checkpoint
+            gone = []
             while len(self.held) > self.count or sum(each.size for each in self.held.values()) > self.ceiling:
-                self.held.popitem(last=False)
+                gone.append(self.held.popitem(last=False)[1])
+        for each in gone:
+            self.put_away(each)
+
+    def holds(self, checkpoint: Checkpoint) -> bool:
+        with self.lock:
+            return any(each is checkpoint for each in self.held.values())
 
     @contextmanager
     def _alone(self, repo: str) -> Iterator[None]:
