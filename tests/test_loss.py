@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from seqdemo.config import PAD
 from training import loss as module
-from training.loss import token_loss
+from training.loss import token_loss, unevenness
 
 
 def by_torch(logits_BTV: Tensor, said_BT: Tensor, smoothing: float) -> Tensor:
@@ -74,3 +74,10 @@ def test_a_word_thought_impossible_costs_much_and_never_nan() -> None:
     logits_BTV = torch.tensor([[[300.0, -300.0, 0.0, 5.0]]])
     (value, slope), (wanted, _) = both(logits_BTV, torch.tensor([[1]]), 0.0)
     assert float(value) == float(wanted) == 600.0 and slope.isfinite().all()
+
+
+def test_attention_is_even_when_every_state_got_its_share_by_the_end() -> None:
+    said_BT = torch.tensor([[True, True, False]])
+    moving, staying = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]]), torch.tensor([[[1.0, 0.0]] * 3])
+    assert float(unevenness(moving, said_BT)) == 0.0
+    assert float(unevenness(staying, said_BT)) == pytest.approx(2.0)  # (2 - 1)^2 + (0 - 1)^2

@@ -56,3 +56,10 @@ def token_loss(logits_BTV: Tensor, target_out_BT: Tensor, label_smoothing: float
     """The sum over real tokens."""
     loss: Tensor = TokenLoss.apply(logits_BTV.flatten(0, 1), target_out_BT.flatten(), label_smoothing)  # type: ignore[no-untyped-call]
     return loss
+
+
+def unevenness(weights_BTS: Tensor, said_BT: Tensor) -> Tensor:
+    """sum_j (sum_t a_tj - T / S)^2, summed over the batch: 0 where every state got an equal share of attention over time."""
+    attended_BS = (weights_BTS * said_BT[:, :, None]).sum(1)
+    share_B1 = said_BT.sum(1, keepdim=True) / weights_BTS.shape[2]
+    return (attended_BS - share_B1).square().sum()

@@ -28,6 +28,7 @@ class Recipe:
     label_smoothing: float = 0.0
     average: float = 0.0  # decay of the running average of the weights; 0: none
     sampled: float = 0.0  # scheduled sampling: share of inputs that are the model's own guess, at the end of training
+    spread: float = 0.0  # weight of a penalty on attention that favours some states over the whole sentence
     subword_dropout: float = 0.0  # share of merges left out when a source sentence is cut up
     stop_dropout: float = 0.0  # share of source sentences whose final full stop is left out: people forget it
     weigh: Mapping[str, int] = field(default_factory=dict)  # origin -> how often its examples stand in an epoch
@@ -135,7 +136,7 @@ CAPTIONER = Recipe(
         "decoder_hidden": 512,
         "attention": 256,
         "decoder": "attend-after",
-        "score": "additive",
+        "score": "bilinear",
         "dropout": 0.4,
     },
     epochs=10,
@@ -143,6 +144,7 @@ CAPTIONER = Recipe(
     rate=2e-3,
     label_smoothing=0.1,
     average=0.999,
+    spread=0.1,
     metric="cider",
     dev_size=500,
     target_language="en",
@@ -153,6 +155,7 @@ CAPTIONER = Recipe(
 CAPTIONER_EACH = replace(
     CAPTIONER,
     name="captioner-plain",
+    spread=0.0,
     model={**CAPTIONER.model, "decoder": "context-each"},
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
@@ -160,6 +163,7 @@ CAPTIONER_EACH = replace(
 CAPTIONER_ONCE = replace(
     CAPTIONER,
     name="captioner-plain-once",
+    spread=0.0,
     model={**CAPTIONER.model, "decoder": "context-once"},
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
 )
@@ -179,7 +183,7 @@ INDIC = replace(
         "features": 192,
         "dropout": 0.2,
     },
-    epochs=5,
+    epochs=4,
     tokens=4000,
     bf16=True,
     dev_size=2400,
@@ -208,7 +212,7 @@ SQLITE = replace(
     TOLSTOY,
     name="lm-c",
     data="sqlite-c",
-    epochs=6,
+    epochs=4,
     source_language="c",
     target_language="c",
     about="A character LSTM that has read the C sources of SQLite.",

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from seqdemo.config import BOS, EOS, SearchOptions
+from seqdemo.config import BOS, EOS, PAD, SearchOptions
 from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
 from training import metrics
 from training.batches import Batch, Epoch, Pairs, openings, readings, windows
 from training.data.records import Dataset, Example
-from training.loss import token_loss
+from training.loss import token_loss, unevenness
 from training.recipes import Recipe
 
 DEV_CHARACTERS = 200_000  # of a text, to choose the best weights by
@@ -64,11 +64,15 @@ class PairTask:
         return batch.shard(rank, world)
 
     def loss(self, model: nn.Module, batch: Batch, smoothing: float) -> Loss:
+        assert isinstance(model, Seq2Seq)
         target_in_BT = batch.target_in_BT
         if self.scheduled and model.training:
             target_in_BT = self.own_guesses(model, batch)
-        logits_BTV = model(batch.source, batch.mask_BS, target_in_BT)
-        return Loss(token_loss(logits_BTV, batch.target_out_BT, smoothing), batch.tokens)
+        taught = model.taught(batch.source, batch.mask_BS, target_in_BT)
+        total = token_loss(taught.logits_BTV, batch.target_out_BT, smoothing)
+        if self.recipe.spread and model.training:
+            total = total + self.recipe.spread * unevenness(taught.weights_BTS, batch.target_out_BT != PAD)
+        return Loss(total, batch.tokens)
 
     def own_guesses(self, model: nn.Module, batch: Batch) -> Tensor:
         """Scheduled sampling: some of the words read are what the model itself would have said there."""
