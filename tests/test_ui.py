@@ -223,6 +223,19 @@ def test_a_replay_follows_the_path_asked_for(answers: Answers) -> None:
     assert told["traces"]["A"]["asked"] == tokens and told["columns"] == {}
 
 
+def test_words_forced_on_a_continuation_count_from_where_the_model_begins(answers: Answers) -> None:
+    asked: list[Any] = []
+    run = answers.service.run
+    answers.service.run = lambda question, *more: asked.append(question) or run(question, *more)  # type: ignore
+    force = edit_to_json(Force(1, (5,)))
+    blend = edit_to_json(AttentionBlend(0.5))
+    column = {"checkpoint": "letters-english", "options": fields.starting_options(), "edits": [force, blend]}
+    answers.answer({"task": "complete", "input": {"text": "abcd"}, "columns": {"B": column}})
+    assert asked[0].edits == (Force(5, (5,)), AttentionBlend(0.5))
+    answers.answer(question(edits=[force]))
+    assert asked[-1].edits == (Force(1, (5,)),)
+
+
 @pytest.mark.parametrize("seq", [None, "5", True, 2**60, {"a": 1}])
 def test_a_sequence_number_is_a_number(seq: Any) -> None:
     assert pages.sequence_of({"seq": seq}) == 0

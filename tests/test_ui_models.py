@@ -14,6 +14,7 @@ from seqdemo.config import CELL_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.ui import checks, pages
 from seqdemo.ui.answers import Answers
+from seqdemo.ui.cards import headline_of, language_title
 from seqdemo.ui.catalogue import Catalogue, opening, photographs
 from seqdemo.ui.freeze import freeze
 from seqdemo.ui.sizes import sizes
@@ -40,8 +41,51 @@ def test_each_model_with_attention_knows_its_twin_without(tmp_path: Path) -> Non
     cards = Catalogue(tmp_path).cards
     assert cards["translator-de-en"]["without"] == "translator-de-en-plain"
     assert cards["translator-de-en-plain"]["without"] == ""
-    points = cards["translator-de-en"]["curve"]["points"]
+    points = cards["translator-de-en"]["curves"][0]["points"]
     assert points[0]["label"] == "1–5" and points[0]["value"] == 30.0
+
+
+def test_measured_units_stand_where_the_evaluation_writes_them(tmp_path: Path) -> None:
+    write_cards(tmp_path)
+    cards = Catalogue(tmp_path).cards
+    assert set(cards["letters-english"]["units"]) == {"quotation"} and cards["letters-english"]["nats"] == 1.25
+    assert cards["letters-english"]["headline"] == [["nats a character, text kept out of training", "1.250"]]
+    assert cards["captioner"]["pointing"]["centre"] == 56.25
+
+
+def test_of_many_test_sets_the_mean_the_best_and_the_worst_are_told() -> None:
+    tests = {tag: {"beam": {"top1": value}} for tag, value in {"hi": 40.0, "ur": 20.0, "ta": 30.0, "bn": 50.0}.items()}
+    assert headline_of({"tests": tests}) == [
+        ["right, %, mean of 4 test sets", "35.0"],
+        ["best, Bengali", "50.0"],
+        ["worst, Urdu", "20.0"],
+    ]
+    assert headline_of({"tests": {"hi": tests["hi"]}}) == [["right, %, Hindi", "40.0"]]
+
+
+def test_languages_are_named_in_words(tmp_path: Path) -> None:
+    write_cards(tmp_path)
+    setup = Catalogue(tmp_path).setup("transliterate")
+    assert setup["languages"] == [["hi", "Hindi (Devanagari)"], ["ur", "Urdu (Arabic)"]]
+    assert setup["start"]["language"] == "hi"
+    assert language_title("bn") == "Bengali" and language_title("xx") == "xx"
+    assert Catalogue(tmp_path).setup("translate")["languages"] == []
+
+
+def test_a_frozen_result_of_another_model_or_question_is_not_shown(answers: Answers, tmp_path: Path) -> None:
+    freeze(tmp_path, answers.service)
+    assert Catalogue(tmp_path).frozen_answer("complete") is not None
+    (tmp_path / "letters-english" / "manifest.json").write_text("{}")
+    assert Catalogue(tmp_path).frozen_answer("complete") is None
+    assert Catalogue(tmp_path).frozen_answer("translate") is not None
+
+
+def test_an_example_opens_with_the_model_it_was_mined_with(tmp_path: Path) -> None:
+    write_cards(tmp_path)
+    row = gallery_row("x", checkpoint="letters-of-code")
+    (tmp_path / "gallery.json").write_text(json.dumps({"format": 1, "kinds": {}, "examples": {"complete": [row]}}))
+    start = Catalogue(tmp_path).setup("complete")["start"]
+    assert {column["checkpoint"] for column in start["columns"].values()} == {"letters-of-code"}
 
 
 def test_example_photographs_name_their_authors() -> None:

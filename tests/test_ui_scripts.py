@@ -217,7 +217,7 @@ def test_a_link_restores_the_state() -> None:
     state["columns"]["B"].update(checkpoint="n", edits=[{"kind": "Ban", "position": 0, "tokens": [7]}])
     state["columns"]["B"]["options"]["beam"] = 9
     found = evaluate("queryToState(new URLSearchParams(stateToQuery(state, setup).toString()), setup)", state=state, setup=SETUP)
-    assert found == {"state": state, "notes": []}
+    assert found == {"state": state, "notes": [], "absent": []}
 
 
 def test_a_hostile_link_changes_nothing_it_must_not() -> None:
@@ -226,7 +226,19 @@ def test_a_hostile_link_changes_nothing_it_must_not() -> None:
     columns = found["state"]["columns"]
     assert columns["A"]["options"]["beam"] == 100 and columns["B"] == SETUP["start"]["columns"]["B"]
     assert found["state"]["tab"] == "tree" and found["state"]["picked"]["B"] is None
-    assert len(found["notes"]) == 3
+    assert len(found["notes"]) == 3 and found["absent"] == []
+
+
+def test_a_link_with_a_model_of_the_hub_says_which_one_is_absent() -> None:
+    name = "user/model@" + "a" * 40
+    found = evaluate(
+        "queryToState(new URLSearchParams(query), setup)", query=f"a.checkpoint={name}&b.checkpoint={name}", setup=SETUP
+    )
+    assert found["absent"] == [name] and found["state"]["columns"] == SETUP["start"]["columns"]
+    fits = evaluate("links.map((link) => LINK_BACK.test(link))", links=["./?text=a:b//c", "language-model?a=1", "caption?x=%23"])
+    assert fits == [True] * 3
+    outside = ["https://x.y/?a", "//x.y?a", "javascript:alert(1)?", "/x?a", "?a", "", "models", "../x?a", "x?a#b", "data:,x?"]
+    assert evaluate("links.map((link) => LINK_BACK.test(link))", links=outside) == [False] * len(outside)
 
 
 def test_a_stale_answer_never_overwrites_a_newer_one() -> None:
@@ -241,6 +253,54 @@ def test_a_stale_answer_never_overwrites_a_newer_one() -> None:
         return {shown, sent: sent.map((m) => m.sides)}; })()"""
     )
     assert shown == {"shown": [2], "sent": [["A", "B"], ["A", "B"]]}
+
+
+def test_an_answer_about_a_column_changed_meanwhile_is_not_shown() -> None:
+    shown = evaluate(
+        """(() => { const shown = [], sent = [];
+        globalThis.setTimeout = (f, wait) => { if (wait < 1000) f(); return 0; }; globalThis.clearTimeout = () => {};
+        const asker = new Asker({ trigger: (kind, m) => sent.push(m), build: (sides, replays) => ({sides, replays}),
+          long: () => false, onAnswer: (a) => shown.push([Object.keys(a.columns || {}), Object.keys(a.traces || {})]), onState: () => {} });
+        asker.change(['A', 'B']); asker.change(['B']);
+        asker.receive({seq: 1, columns: {A: 1, B: 1}, traces: {B: 1}});
+        asker.receive({seq: 2, columns: {B: 2}});
+        asker.replay('A', [4]); asker.change(['A']);
+        asker.receive({seq: 3, columns: {}, traces: {A: 1}});
+        return {shown, sent: sent.map((m) => [m.sides, Object.keys(m.replays)])}; })()"""
+    )
+    assert shown["shown"] == [[["A"], []], [["B"], []], [[], []]]
+    assert shown["sent"] == [[["A", "B"], []], [["B"], []], [[], ["A"]], [["A"], []]]
+
+
+def test_an_example_is_marked_only_while_its_question_stands() -> None:
+    setup = json.loads(json.dumps(SETUP))
+    setup["defaults"] = {"strategy": "beam", "beam": 5}
+    example = {"text": "x", "checkpoint": "n", "columns": {"B": {"options": {"strategy": "beam", "beam": 7}, "edits": []}}}
+    found = evaluate(
+        """(() => { const state = exampleState(example, {...setup.start, example: null}, setup), again = structuredClone(state);
+        const marks = [sameQuestion(exampleState(example, state, setup), state)];
+        for (const spoil of [(s) => (s.text = 'y'), (s) => (s.columns.B.options.beam = 8), (s) => (s.columns.A.checkpoint = 'm'),
+          (s) => s.columns.B.edits.push({kind: 'Ban', position: 0, tokens: [7]})]) {
+          const spoilt = structuredClone(again); spoil(spoilt);
+          marks.push(sameQuestion(exampleState(example, spoilt, setup), spoilt)); }
+        return {marks, columns: again.columns}; })()""",
+        setup=setup,
+        example=example,
+    )
+    assert found["columns"]["B"]["options"]["beam"] == 7
+    assert {column["checkpoint"] for column in found["columns"].values()} == {"n"}
+    assert found["marks"] == [True, False, False, False, False]
+
+
+def test_letters_are_counted_as_the_steps_of_the_tree() -> None:
+    assert evaluate("unitNumber(pieces, 3, 'characters')", pieces=[*"प्रिएस्ट"]) == 4
+    assert evaluate("unitNumber(pieces, 2, 'subwords')", pieces=["▁My", "▁back", "s", "▁hurts"]) == 2
+
+
+def test_the_python_snippet_of_a_language_model_counts_from_the_beginning_of_the_text() -> None:
+    state = json.loads(json.dumps(SETUP["start"]))
+    state["columns"]["B"]["edits"] = [{"kind": "Force", "position": 2, "tokens": [7]}]
+    assert "Force(position=12, tokens=(7,))" in evaluate("pythonSnippet(state, setup, 'B', 10)", state=state, setup=SETUP)
 
 
 def test_spreadsheet_formulas_in_outputs_stay_text() -> None:

@@ -54,8 +54,9 @@ class ToyService:
             self.long_work(progress, cancel)
         time.sleep(self.delay)
         model = toy.Toy.of(text + question.checkpoint, toy.LETTERS if letters else toy.PIECES)
+        given = len(pieces) if question.checkpoint.startswith("letters") else 0
         for edit in question.edits:
-            self.apply(model, edit)
+            self.apply(model, edit if isinstance(edit, AttentionBlend) else replace(edit, position=edit.position - given))
         tree, found = toy.beam(model, question.options)
         attention = "plain" not in question.checkpoint
         trace = toy.replay(model, pieces, found[0].tokens, attention=attention)
@@ -72,6 +73,9 @@ class ToyService:
         run = ToyRun(prompt, tree, found, texts, prices=prices)
         checkpoint = SimpleNamespace(target_text=SimpleNamespace(piece=model.pieces.__getitem__))
         return SimpleNamespace(run=run, checkpoint=checkpoint, trace=trace, model=model, pieces=pieces, attention=attention)
+
+    def given_pieces(self, question: Question) -> int:
+        return len(question.given)
 
     def best_trace(self, found: Any) -> Any:
         return found.trace
@@ -109,13 +113,25 @@ class ToyService:
         return toy.replay(found.model, found.pieces, tokens, attention=found.attention)
 
 
+def tracker(unit: int, measure: str = "auc") -> dict[str, Any]:
+    return {"layer": 0, "unit": unit, "sign": -1, "measure": measure, "dev": 0.9, "test": 0.87}
+
+
+MEASURED: dict[str, dict[str, Any]] = {
+    "letters-english": {"units": {"state": "cell", "quotation": tracker(3)}, "text": {"nats_per_character": 1.25}},
+    "letters-of-code": {"units": {"comment": tracker(2), "indentation": tracker(1, "correlation")}},
+    "captioner": {"pointing": {"phrases": 500, "without_reference": 1, "word": 58.0, "mean_map": 53.5, "centre": 56.25}},
+}
+
+
 def write_cards(root: Path) -> None:
-    """config.json of four toy checkpoints."""
+    """config.json and metrics.json of toy checkpoints."""
     for name, task, decoder, kind, languages in (
         ("translator-de-en", "translate", "attend-after", "subwords", []),
         ("translator-de-en-plain", "translate", "context-each", "subwords", []),
         ("transliterator", "transliterate", "attend-after", "characters", ["hi", "ur"]),
         ("letters-english", "complete", "context-once", "characters", []),
+        ("letters-of-code", "complete", "context-once", "characters", []),
         ("captioner", "caption", "attend-after", "words", []),
         ("transliterator-plain", "transliterate", "context-each", "characters", ["hi", "ur"]),
     ):
@@ -140,7 +156,8 @@ def write_cards(root: Path) -> None:
             {"unit": "tokens", "from": low, "to": low + 4, "inputs": 100, "bleu": score}
             for low, score in zip((1, 6, 11, 16), scores)
         ]
-        (folder / "metrics.json").write_text(json.dumps({"tests": {"toy": {"by_length": rows}}}))
+        metrics = {"tests": {"toy": {"by_length": rows}}, **MEASURED.get(name, {})}
+        (folder / "metrics.json").write_text(json.dumps(metrics))
 
 
 def toy_app(root: Path, delay: float = 0.0) -> tuple[Any, ToyService]:

@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from seqdemo.edits import edit_to_json
+from seqdemo.edits import Ban, Force, edit_to_json
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import column_payload, source_payload, trace_payload
 from seqdemo.ui import checks
-from seqdemo.ui.catalogue import Catalogue, card_of
+from seqdemo.ui.cards import card_of
+from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.service import Question, Service
 
 log = logging.getLogger(__name__)
@@ -42,28 +43,51 @@ class Answers:
         gates = message["gates"] if message.get("gates") in ("all", "memory") else ""
 
         def column(spec: dict[str, Any]) -> dict[str, Any]:
-            return self.column(self.question(task, message, spec, mine), gates, progress, cancel)
+            return self.column(self.asked(task, message, spec, mine), gates, progress, cancel)
 
         def trace(spec: dict[str, Any]) -> dict[str, Any]:
             tokens = checks.tokens_of(spec.get("tokens"))
-            found = self.service.replay(self.question(task, message, spec, mine), tokens)
+            found = self.service.replay(self.asked(task, message, spec, mine), tokens)
             return trace_payload(found, tokens, gates)
 
         return {"columns": _each(columns, column), "traces": _each(replays, trace)}
 
     def load(self, message: Any, progress: Progress, cancel: Cancel) -> dict[str, Any]:
-        """A repository of the Hub for this visitor: its card, under the name repository@commit."""
+        """A repository of the Hub for this visitor. `look`: the commit and how much would be downloaded, before anything is.
+        `load`: its card, under the name repository@commit."""
+
+        def repository(key: str) -> tuple[str, str]:
+            wanted = checks.object_of(message.get(key), "The model to load")
+            repo, revision = (checks.text_of(wanted.get(name) or "", 200).strip() for name in ("repo", "revision"))
+            return repo, revision
+
+        def answered() -> dict[str, Any]:
+            return offered() if "look" in checks.object_of(message, "The question") else loaded()
+
+        def offered() -> dict[str, Any]:
+            return {"offer": self.service.look(*repository("look"), cancelled=cancel)._asdict()}
 
         def loaded() -> dict[str, Any]:
-            wanted = checks.object_of(checks.object_of(message, "The question").get("load"), "The model to load")
-            repo, revision = (checks.text_of(wanted.get(name) or "", 200).strip() for name in ("repo", "revision"))
+            repo, revision = repository("load")
             checkpoint = self.service.visitors().visit(repo, revision or None, progress=progress, cancelled=cancel)
             card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
+            card["summary"] = checkpoint.summary
             return {"loaded": {**card, "name": f"{repo}@{checkpoint.revision}", "revision": checkpoint.revision}}
 
-        return _guarded(loaded)
+        return _guarded(answered)
+
+    def asked(self, task: str, message: dict[str, Any], spec: Any, mine: list[str]) -> Question:
+        """What a page asks. Its forced and forbidden words count from where the model begins to write."""
+        question = self.question(task, message, spec, mine)
+        if task != "complete" or not any(isinstance(edit, (Force, Ban)) for edit in question.edits):
+            return question
+        given = self.service.given_pieces(question)
+        edits = question.edits
+        moved = (replace(edit, position=edit.position + given) if isinstance(edit, (Force, Ban)) else edit for edit in edits)
+        return replace(question, edits=tuple(moved))
 
     def question(self, task: str, message: dict[str, Any], spec: Any, mine: list[str]) -> Question:
+        """What a program asks. Positions of its edits count from the beginning of the whole text."""
         spec = checks.object_of(spec, "A column")
         name = checks.name_of(spec.get("checkpoint"), self.catalogue.names(task) + mine, "The model")
         repo, _, revision = name.partition("@")
@@ -74,7 +98,7 @@ class Answers:
         return Question(
             repo,
             revision,
-            self.photo(given) if task == "caption" else checks.text_of(given.get("text")),
+            self.photo(given) if task == "caption" else checks.text_of(given.get("text"), checks.most_characters(task)),
             checks.options_of(spec.get("options")),
             checks.edits_of(spec.get("edits")),
             language,

@@ -18,6 +18,7 @@ SCRIPTS = (
     "options",
     "share",
     "asker",
+    "examples",
     "bench",
     "compare",
     "overlay",

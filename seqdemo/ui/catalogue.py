@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 import json
-import re
+from collections.abc import Iterable
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -14,22 +14,14 @@ from typing import Any
 
 from PIL import Image, ImageOps
 
-from seqdemo.config import ModelConfig, from_json
 from seqdemo.errors import InputError
 from seqdemo.ui import checks
+from seqdemo.ui.cards import card_of, language_title
 from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults, starting_options
-from seqdemo.ui.sizes import sizes
 
-FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "columns", "outputs")
+EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "columns", "outputs", "checkpoint")
 LONGEST_OPENING = 60  # characters
 ON_MODELS_PAGE = ("sizes", "card", "headline")
-LANGUAGE_NAMES = {
-    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
-    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
-}  # fmt: skip
-CELL_TITLES = {"lstm": "LSTM", "lstm-b": "LSTM", "gru": "GRU", "elman": "Elman", "mut1": "MUT1", "mut2": "MUT2", "mut3": "MUT3"}
-SCORES = {"bleu": "BLEU", "top1": "right, %", "bleu4": "BLEU-4"}
 WORDS = {
     "translate": {
         "title": "What does a translator consider before it answers?",
@@ -63,13 +55,15 @@ PAGES = {"translate": "", "transliterate": "transliterate", "caption": "caption"
 class Catalogue:
     """Reads the checkpoint folders' JSON; what is broken is left out, what is absent is simply not offered."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, elsewhere: Iterable[Path] = ()) -> None:
+        """`elsewhere`: folders of single checkpoints that stand in for missing ones."""
+        self.root, self.elsewhere = root, list(elsewhere)
         self.cards = {card["name"]: card for card in map(_card, self.folders()) if card}
         _pair_twins(self.cards)
 
     def folders(self) -> list[Path]:
-        return sorted(path.parent for path in self.root.glob("*/config.json")) if self.root.is_dir() else []
+        bundled = sorted(path.parent for path in self.root.glob("*/config.json")) if self.root.is_dir() else []
+        return bundled + self.elsewhere
 
     def names(self, task: str) -> list[str]:
         return [name for name, card in self.cards.items() if card["task"] == task]
@@ -78,9 +72,13 @@ class Catalogue:
         return list(self.cards.get(name, {}).get("languages", []))
 
     def of_task(self, task: str) -> list[dict[str, Any]]:
-        """The checkpoints of a task, those with attention and with the task's own name first."""
+        """The checkpoints of a task: those with attention, with many languages, of human language first."""
         cards = [card for card in self.cards.values() if card["task"] == task]
-        return sorted(cards, key=lambda card: (not card["attention"], len(card["languages"]) == 0, card["name"]))
+
+        def place(card: dict[str, Any]) -> tuple[Any, ...]:
+            return not card["attention"], not card["languages"], card["pair"][1] == "c", card["name"]
+
+        return sorted(cards, key=place)
 
     @cached_property
     def gallery(self) -> dict[str, Any]:
@@ -99,12 +97,35 @@ class Catalogue:
         if task == "caption":
             pictures = {row["photo"]: row for row in photographs()}
             return [{**pictures[row["photo"]], **row} for row in mined if row["photo"] in pictures] or list(pictures.values())
-        return mined or EXAMPLES.get(task, [])
+        return mined + self.by_hand(task, {row["checkpoint"] for row in mined})
+
+    def by_hand(self, task: str, mined: set[str]) -> list[dict[str, Any]]:
+        """Examples of the models about which nothing was mined; where none is known here, for any model."""
+        rows = EXAMPLES.get(task, [])
+        known = [row for row in rows if row.get("checkpoint", "") in {"", *self.cards}]
+        if known or mined:
+            return [row for row in known if not mined or row.get("checkpoint", "") not in {"", *mined}]
+        return [{name: value for name, value in row.items() if name != "checkpoint"} for row in rows]
+
+    def languages_of(self, task: str) -> list[list[str]]:
+        """Tag and title of every language that a model of the task can be told to write; none where there is no choice."""
+        cards = self.of_task(task)
+        tags = dict.fromkeys(tag for card in cards if card["languages"] for tag in card["languages"])
+        return sorted(([tag, language_title(tag)] for tag in tags), key=lambda row: row[1])
 
     def frozen_answer(self, task: str) -> dict[str, Any] | None:
-        """The worked result a page opens with; made by `python -m seqdemo.ui.freeze`."""
+        """The worked result a page opens with (made by `python -m seqdemo.ui.freeze`), unless a model or the question is new."""
         path = self.root / "frozen" / f"{task}.json"
-        return json.loads(path.read_text("utf-8")) if path.is_file() else None
+        if not path.is_file() or not self.names(task):
+            return None
+        kept = json.loads(path.read_text("utf-8"))
+        return kept if kept.pop("asked", self.asked_first(task)) == self.asked_first(task) else None
+
+    def asked_first(self, task: str) -> str:
+        """A mark of what a page opens with and of the models that answer."""
+        start = self.setup(task)["start"]
+        models = {column["checkpoint"]: self.cards[column["checkpoint"]]["revision"] for column in start["columns"].values()}
+        return hashlib.sha256(json.dumps([start, models], sort_keys=True).encode()).hexdigest()[:16]
 
     def example_photo(self, name: Any) -> bytes:
         known = {example["photo"] for example in photographs()}
@@ -118,9 +139,11 @@ class Catalogue:
     def setup(self, task: str) -> dict[str, Any]:
         """Everything a task page's scripts need before any question."""
         cards = self.of_task(task)
-        model = cards[0]["name"] if cards else ""
         examples = self.examples(task)
         first = opening(examples)
+        model = first.get("checkpoint") or (cards[0]["name"] if cards else "")
+        languages = self.languages_of(task)
+        targets = self.cards.get(model, {}).get("targets", []) if languages else []
         columns = {"A": {"strategy": "greedy"}, "B": OPENING.get(task, {"strategy": "beam", "beam": 5})}
         shown = first.get("columns") or {side: {"options": options, "edits": []} for side, options in columns.items()}
         return {
@@ -133,13 +156,13 @@ class Catalogue:
             "options": FIELDS,
             "defaults": starting_options(),
             "library": library_defaults(),
-            "languages": [[tag, LANGUAGE_NAMES.get(tag, tag)] for card in cards[:1] for tag in card["languages"]],
+            "languages": languages,
             "examples": examples,
             "tab": {"complete": "text", "caption": "alignment"}.get(task, "tree"),
-            "limits": {"characters": checks.MOST_CHARACTERS, "bytes": checks.MOST_PHOTO_BYTES},
+            "limits": {"characters": checks.most_characters(task), "bytes": checks.MOST_PHOTO_BYTES},
             "start": {
                 "text": first.get("text", ""),
-                "language": first.get("language"),
+                "language": first.get("language") or next(iter(targets), None),
                 "example": first.get("photo"),
                 "columns": {
                     side: {"checkpoint": model, "options": starting_options(**column["options"]), "edits": column["edits"]}
@@ -160,45 +183,6 @@ def _card(folder: Path) -> dict[str, Any] | None:
     return {**card, "revision": hashlib.sha256(read("manifest.json").encode()).hexdigest()[:12]}
 
 
-def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[str, Any]:
-    """What the pages know of a checkpoint."""
-    model = from_json(ModelConfig, config["model"])
-    kinds = {side: spec["kind"] for side, spec in config.get("tokenizers", {}).items()}
-    return {
-        "name": config["name"],
-        "title": title_of(config, model),
-        "task": config["task"],
-        "about": config.get("about", ""),
-        "attention": model.has_attention,
-        "kinds": {"source": kinds.get("source", "characters"), "target": kinds.get("target", "characters")},
-        "languages": config.get("languages", []) if len(config.get("languages", [])) > 1 else [],
-        "pair": [config.get("source_language", ""), config.get("target_language", "")],
-        "revision": "",
-        "without": "",
-        "curve": curve_of(metrics),
-        "units": units_of(metrics),
-        "headline": headline_of(metrics),
-        "sizes": sizes(model),
-        "card": FRONT_MATTER.sub("", card, count=1)[:20_000],
-    }
-
-
-def title_of(config: dict[str, Any], model: ModelConfig) -> str:
-    cell = CELL_TITLES.get(model.cell, model.cell.upper())
-    if model.encoder == "none":
-        return f"{cell} ({config['name']})"
-    order = {
-        "context-once": "context once",
-        "context-each": "context each step",
-        "attend-before": "attention",
-        "attend-after": "attention",
-    }
-    where = order[model.decoder] if model.has_attention else f"no attention, {order[model.decoder]}"
-    tags = config.get("languages", [])
-    many = f", {len(tags)} languages" if len(tags) > 1 else f", {LANGUAGE_NAMES.get(tags[0], tags[0])}" if tags else ""
-    return f"{cell}, {where}{many}"
-
-
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
     """To each checkpoint with attention, one of the same task, languages and cell without."""
     for card in cards.values():
@@ -213,20 +197,6 @@ def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
         card["without"] = alike[0]["name"] if alike else ""
 
 
-def curve_of(metrics: dict[str, Any]) -> dict[str, Any] | None:
-    """Quality by source length of the first test set that has it."""
-    for test, tables in metrics.get("tests", {}).items():
-        rows = tables.get("by_length") if isinstance(tables, dict) else None
-        column = next((name for name in SCORES if rows and name in rows[0]), None)
-        if rows and column:
-            points = [
-                {"length": row["from"], "label": _bucket(row), "value": row[column], "count": row.get("inputs", 0)}
-                for row in rows
-            ]
-            return {"metric": SCORES[column], "test": test, "unit": rows[0].get("unit", "tokens"), "points": points}
-    return None
-
-
 def opening(examples: list[dict[str, Any]]) -> dict[str, Any]:
     """The example a page opens with: short, greedy against beam 5, and told apart by them; else the first."""
 
@@ -238,31 +208,6 @@ def opening(examples: list[dict[str, Any]]) -> dict[str, Any]:
         return plain and apart and strategies == ["greedy", "beam"] and len(example.get("text", "")) <= LONGEST_OPENING
 
     return next(filter(suits, examples), examples[0] if examples else {})
-
-
-def headline_of(metrics: dict[str, Any]) -> list[list[str]]:
-    """The main figure on each test set, as measured."""
-    found = []
-    for test, tables in metrics.get("tests", {}).items():
-        for column, name in {**SCORES, "nats_per_character": "nats a character"}.items():
-            every = [tables.get("beam"), tables.get("text"), tables.get("greedy"), tables] if isinstance(tables, dict) else []
-            value = next((table[column] for table in every if table and isinstance(table.get(column), (int, float))), None)
-            if value is not None:
-                found.append([f"{name}, {test}", f"{value:.3g}"])
-    return found[:4]
-
-
-def units_of(metrics: dict[str, Any]) -> dict[str, Any]:
-    """The units that track something, as measured on text kept out of training."""
-    for tables in metrics.get("tests", {}).values():
-        found = tables.get("units") if isinstance(tables, dict) else None
-        if found:
-            return {name: row for name, row in found.items() if isinstance(row, dict) and "unit" in row}
-    return {}
-
-
-def _bucket(row: dict[str, Any]) -> str:
-    return f"{row['from']}+" if row["to"] is None else f"{row['from']}–{row['to']}"
 
 
 @cache
@@ -302,9 +247,31 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"text": "Ein Hund läuft über die Wiese.", "shows": "Nearly one word for one: a clean diagonal."},
     ],
     "complete": [
-        {"text": 'The prince looked at her and said, "', "shows": "An open quotation: find the unit that knows it."},
-        {"text": "It was a winter's evening, and ", "shows": "Greedy soon repeats itself; sampling does not."},
-        {"text": "/* Return the number of pages ", "shows": "An open comment of C."},
+        {
+            "text": 'The prince looked at her and said, "',
+            "shows": "An open quotation: find the unit that knows it.",
+            "checkpoint": "lm-tolstoy",
+        },
+        {
+            "text": "It was a winter's evening, and ",
+            "shows": "Greedy soon repeats itself; sampling does not.",
+            "checkpoint": "lm-tolstoy",
+        },
+        {
+            "text": '"I don\'t know," said Prince Andrew (he had not listened). ',
+            "shows": "A quotation that is closed, and brackets: one unit follows each of them.",
+            "checkpoint": "lm-tolstoy",
+        },
+        {
+            "text": "/*\n** Return the number of pages ",
+            "shows": "An open comment: the model must remember to close it.",
+            "checkpoint": "lm-c",
+        },
+        {
+            "text": "  if( pPage->nFree>0 ){\n    for(i=0; i<",
+            "shows": "Two open brackets and four blanks: indentation and brackets have units of their own.",
+            "checkpoint": "lm-c",
+        },
     ],
     "transliterate": [
         {"text": "namaste", "language": "hi", "shows": "Several letters make one sound: watch the steps."},

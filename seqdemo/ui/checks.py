@@ -14,6 +14,7 @@ from seqdemo.errors import InputError
 from seqdemo.ui.fields import FIELDS, relevant
 
 MOST_CHARACTERS = 1_000
+MOST_TEXT = 3_000  # for a language model: what two visitors' columns read within a second or so
 MOST_EDITS = 20
 MOST_PHOTO_BYTES = 5 * 1024 * 1024
 TASKS = ("translate", "transliterate", "caption", "complete")
@@ -27,6 +28,10 @@ def text_of(value: Any, most: int = MOST_CHARACTERS) -> str:
         raise InputError(f"That is {len(value):,} characters; this page takes up to {most:,}. Shorten it.")
     clean = "".join("\ufffd" if char == "\x00" or "\ud800" <= char <= "\udfff" else char for char in value)
     return unicodedata.normalize("NFC", clean)
+
+
+def most_characters(task: str) -> int:
+    return MOST_TEXT if task == "complete" else MOST_CHARACTERS
 
 
 def object_of(value: Any, what: str) -> dict[str, Any]:

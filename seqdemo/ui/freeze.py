@@ -26,6 +26,7 @@ def opening_question(setup: dict[str, Any]) -> dict[str, Any]:
 
 def frozen(answers: Answers, task: str) -> dict[str, Any]:
     answer = answers.answer(opening_question(answers.catalogue.setup(task)))
+    answer["asked"] = answers.catalogue.asked_first(task)
     for column in answer["columns"].values():
         if "error" in column:
             raise InputError(f"{task}: {column['error']}")

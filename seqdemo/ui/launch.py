@@ -28,9 +28,9 @@ WARM_AFTER = 1.0  # seconds: the first visitor's page comes before the models
 PORTS = range(7860, 7960)
 
 
-def build(service: Any = None, root: Path | None = None) -> gr.Blocks:
+def build(service: Any = None, root: Path | None = None, catalogue: Catalogue | None = None) -> gr.Blocks:
     """The whole app; `service` and `root` are replaced in the tests."""
-    catalogue = Catalogue(root or checkpoints_folder())
+    catalogue = catalogue or Catalogue(root or checkpoints_folder())
     answers = Answers(service or Service(), catalogue, Path(get_upload_folder()))
     with gr.Blocks(title="seqdemo", analytics_enabled=False, fill_width=True, delete_cache=(CLEAN_EVERY, KEEP_UPLOADS)) as app:
         gr.Navbar(visible=False)  # type: ignore[attr-defined]
@@ -88,9 +88,10 @@ def serve(host: str, port: int | None) -> None:
     """Start, then load the models the pages open with, behind the visitors' backs."""
     announce_to_zero_gpu()
     service = Service()
-    app = build(service)
+    catalogue = Catalogue(checkpoints_folder(), stand_ins())
+    app = build(service, catalogue=catalogue)
     launch(app, host, port, prevent_thread_lock=True)
-    first = threading.Timer(WARM_AFTER, service.warm, (opening_models(checkpoints_folder()),))
+    first = threading.Timer(WARM_AFTER, service.warm, (opening_models(catalogue),))
     first.daemon = True
     first.start()
     app.block_thread()
@@ -102,8 +103,16 @@ def announce_to_zero_gpu() -> None:
         importlib.import_module("spaces").GPU(lambda: None)  # the package is only there on such a Space
 
 
-def opening_models(root: Path) -> list[str]:
-    catalogue = Catalogue(root)
+def stand_ins() -> list[Path]:
+    """Checkpoints that an account on the Hub holds for a Space or a clone without them; fetched before the pages are built."""
+    if not os.environ.get("SEQDEMO_HUB_OWNER"):
+        return []
+    from seqdemo.checkpoints import stand_ins
+
+    return stand_ins()
+
+
+def opening_models(catalogue: Catalogue) -> list[str]:
     return [cards[0]["name"] for task in TASKS if (cards := catalogue.of_task(task))]
 
 

@@ -56,6 +56,8 @@ class Service:
         """A bundled checkpoint by name, a visitor's by repository and commit."""
         if "/" in name:
             return self.visitors().visit(name, revision or None)
+        if name in self.loaded:  # nobody waits for another model that comes over the network
+            return self.loaded[name]
         with self.loading:
             if name not in self.loaded:
                 from seqdemo.checkpoints import load
@@ -64,12 +66,18 @@ class Service:
             return self.loaded[name]
 
     def visitors(self) -> Any:
-        with self.loading:
-            if self.shelf is None:
-                from seqdemo.checkpoints import ModelShelf
+        from seqdemo.checkpoints import ModelShelf
 
-                self.shelf = ModelShelf()
+        with self.lock:
+            if self.shelf is None:
+                self.shelf = ModelShelf(put_away=self._forget)
             return self.shelf
+
+    def look(self, repo: str, revision: str = "", cancelled: Callable[[], bool] | None = None) -> Any:
+        """What loading a repository would fetch; nothing is downloaded."""
+        from seqdemo.checkpoints import look
+
+        return look(repo, revision or None, cancelled=cancelled)
 
     def run(
         self,
@@ -114,6 +122,13 @@ class Service:
 
         return playground.replay(found.checkpoint, found.run, tokens)
 
+    def given_pieces(self, question: Question) -> int:
+        """How many pieces of the output are the person's own text."""
+        from seqdemo import playground
+
+        checkpoint = self.checkpoint(question.checkpoint, question.revision)
+        return len(playground.prepare(checkpoint, question.given, question.language or "").prefix)
+
     def score(self, question: Question, target: str) -> Trace:
         """The replay of an output the person gives."""
         single_thread()
@@ -130,9 +145,17 @@ class Service:
 
     def _remember(self, key: Any, found: Found) -> None:
         with self.lock:
+            if self.shelf and "/" in found.checkpoint.name and not self.shelf.holds(found.checkpoint):
+                return  # put away meanwhile: the run would keep its model in memory
             self.runs[key] = found
             while len(self.runs) > MOST_RUNS or sum(map(weight, self.runs.values())) > MOST_NODES:
                 self.runs.popitem(last=False)
+
+    def _forget(self, checkpoint: Any) -> None:
+        """A model that was put away leaves memory only when no run holds it."""
+        with self.lock:
+            for key in [key for key, found in self.runs.items() if found.checkpoint is checkpoint]:
+                del self.runs[key]
 
 
 def weight(found: Found) -> int:

@@ -1,5 +1,5 @@
 // The line to the server. One question is under way at a time; what changed meanwhile goes with the next one. Every answer carries the
-// number of its question, and an answer older than what a column already shows is dropped.
+// number of its question; what it says of a column that was changed since it was asked is dropped.
 
 class Asker {
   // build(sides, replays) -> message; long(message) -> whether it goes as a search that can be stopped
@@ -46,7 +46,7 @@ class Asker {
     this.sequence += 1;
     message.seq = this.sequence;
     const versions = new Map(sides.map((side) => [side, this.changed.get(side)]));
-    this.flight = { seq: this.sequence, at: performance.now(), versions, long: this.long(message), replays: new Map(this.replays) };
+    this.flight = { seq: this.sequence, at: performance.now(), versions, asked: new Map(this.changed), long: this.long(message), replays: new Map(this.replays) };
     this.trigger(this.flight.long ? "long" : "short", message);
     this.onState({ busy: true, long: this.flight.long });
     const seq = this.sequence;
@@ -81,8 +81,12 @@ class Asker {
       this.onState({ busy: true, long: true, progress: answer.progress });
       return;
     }
-    const { versions, replays } = this.flight;
+    const { versions, replays, asked } = this.flight;
     this.flight = null;
+    for (const [side, version] of this.changed) {
+      if (version === asked.get(side)) continue;
+      for (const part of [answer.columns, answer.traces]) if (part) delete part[side];
+    }
     for (const [side, version] of versions) {
       if (version > (this.shown.get(side) || 0)) this.shown.set(side, version);
     }

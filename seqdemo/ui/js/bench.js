@@ -24,6 +24,7 @@ class Bench {
     this.hover = null;
     this.litNodes = [];
     this.inNotes = [];
+    this.absent = [];
     this.asker = new Asker({
       trigger: send,
       build: (sides, replays) => this.message(sides, replays),
@@ -34,9 +35,10 @@ class Bench {
   }
 
   start(query, frozen) {
-    const { state, notes } = queryToState(query, this.setup);
+    const { state, notes, absent } = queryToState(query, this.setup);
     this.state = state;
     this.inNotes = notes;
+    this.absent = absent.map((name) => [name, `models?${new URLSearchParams({ load: name, then: `${this.setup.page || "./"}?${query}` })}`]);
     const first = queryToState(new URLSearchParams(), this.setup).state;
     const same = (key) => JSON.stringify(state[key]) === JSON.stringify(first[key]);
     const picks = Object.entries(state.picked).filter(([, tokens]) => tokens);
@@ -75,6 +77,11 @@ class Bench {
 
   input() {
     return this.setup.task === "caption" ? { photo: this.state.photo || null, example: this.state.example } : { text: this.state.text };
+  }
+
+  // Of a language model: how many pieces of a trace are the person's own text.
+  given(side) {
+    return this.setup.task === "complete" && this.columns[side] ? this.columns[side].source.pieces.length : 0;
   }
 
   answer(answer) {
@@ -119,10 +126,18 @@ class Bench {
   }
 
   setCheckpoint(side, name) {
-    this.state.columns[side].checkpoint = name;
-    this.state.columns[side].edits = this.state.columns[side].edits.filter((edit) => edit.kind === "AttentionBlend" && this.hasAttention(name));
+    this.putModel(side, name);
+    const { targets } = this.card(name) || {};
+    if (this.state.language && targets && targets.length && !targets.includes(this.state.language)) return this.setLanguage(targets[0]);
     this.tell("controls", side);
-    this.changed([side]);
+    return this.changed([side]);
+  }
+
+  // Words forced or forbidden are words of the model that was there.
+  putModel(side, name) {
+    const spec = this.state.columns[side];
+    spec.checkpoint = name;
+    spec.edits = spec.edits.filter((edit) => edit.kind === "AttentionBlend" && this.hasAttention(name));
   }
 
   hasAttention(name) {
@@ -132,18 +147,44 @@ class Bench {
 
   changed(sides, wait = 0) {
     sides.forEach((side) => (this.state.picked[side] = null));
+    this.tell("changed");
     this.asker.change(sides, wait);
   }
 
   useExample(example) {
-    Object.assign(this.state, { text: example.text || "", example: example.photo || null, photo: null });
-    if (example.language) this.state.language = example.language;
+    this.state = exampleState(example, this.state, this.setup);
+    this.tell("state");
+    this.changed(["A", "B"]);
+  }
+
+  // The example that the page shows as it was meant, if any.
+  currentExample() {
+    return this.setup.examples.find((example) => !this.state.photo && sameQuestion(exampleState(example, this.state, this.setup), this.state));
+  }
+
+  card(name) {
+    return this.setup.checkpoints.find((item) => item.name === name);
+  }
+
+  // Columns whose model cannot write the language take the first that can; the text stays.
+  setLanguage(tag) {
+    this.state.language = tag;
     for (const side of ["A", "B"]) {
-      const column = example.columns && example.columns[side];
-      if (column) Object.assign(this.state.columns[side], { checkpoint: this.setup.start.columns[side].checkpoint, options: { ...this.setup.defaults, ...column.options }, edits: structuredClone(column.edits) });
+      const able = this.setup.checkpoints.filter((card) => (card.targets || []).includes(tag));
+      if (able.length && !able.some((card) => card.name === this.state.columns[side].checkpoint)) this.putModel(side, able[0].name);
     }
     this.tell("state");
     this.changed(["A", "B"]);
+  }
+
+  // Both columns to one model. A text of the person's own stays; an untouched example gives way to one of the model.
+  setModel(name) {
+    const shown = this.currentExample();
+    const other = this.setup.examples.find((example) => example.checkpoint === name);
+    if (shown && other && shown.checkpoint !== name) return this.useExample(other);
+    for (const side of ["A", "B"]) this.putModel(side, name);
+    this.tell("state");
+    return this.changed(["A", "B"]);
   }
 
   usePhoto(photo) {
@@ -168,9 +209,12 @@ class Bench {
     [columns.A, columns.B] = [columns.B, columns.A];
     [picked.A, picked.B] = [picked.B, picked.A];
     [this.columns.A, this.columns.B] = [this.columns.B, this.columns.A];
+    const late = this.asker.flight || this.asker.waiting().length;
     this.tell("state");
-    this.tell("answer");
+    this.tell("changed");
+    if (this.columns.A && this.columns.B) this.tell("answer");
     this.save();
+    if (late) this.asker.change(["A", "B"]); // what is under way was asked about the other column
   }
 
   copyToB() {
@@ -293,6 +337,10 @@ class Bench {
 
   differences() {
     if (!this.columns.A || !this.columns.B) return [new Set(), new Set()];
+    if (this.setup.task === "complete") {
+      const at = firstDifference(this.chosen("A").tokens, this.chosen("B").tokens);
+      return [new Set([at]), new Set([at])]; // two texts go two ways; only where they part is worth a mark
+    }
     const words = ["A", "B"].map((side) => units(this.chosen(side).pieces, this.columns[side].kind.target).map((unit) => unit.text));
     return differing(...words);
   }
@@ -347,14 +395,4 @@ class Bench {
     const at = end === "source" ? hover.index * across + index : index * across + hover.index;
     return column.trace.attention[at] || 0;
   }
-}
-
-function priceSentence(price, task) {
-  const noun = (NOUNS[task] || NOUNS.translate)[0];
-  const change = price.after - price.before;
-  const ratio = times(Math.exp(Math.abs(change)));
-  if (price.kind === "state") {
-    return `Price: the edited model finds the same ${noun} ${Math.abs(change) < 0.005 ? "as likely" : `${ratio} ${change < 0 ? "less" : "more"} likely`} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
-  }
-  return `Price: the untouched model finds this ${noun} ${Math.abs(change) < 0.005 ? "as likely as" : `${ratio} ${change < 0 ? "less likely than" : "likelier than"}`} its own (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
 }

@@ -1,5 +1,7 @@
 // One column of the comparison: its controls, its output with the differing words marked, its numbers, its n-best.
 
+const SHORT_STRIP = 45; // more numbers than this are shown on demand
+
 class ColumnView {
   constructor(bench, side) {
     this.bench = bench;
@@ -24,10 +26,11 @@ class ColumnView {
     const { setup } = this.bench;
     const { spec, side } = this;
     const set = (name, value) => this.bench.setOption(side, name, value);
-    const model = el("select", { "aria-label": `Model of column ${side}`, class: "s-model", on: { change: (event) => this.bench.setCheckpoint(side, event.target.value) } },
-      setup.checkpoints.map((item) => el("option", { value: item.name, selected: item.name === spec.checkpoint }, item.title)));
-    const strategy = el("select", { "aria-label": `Strategy of column ${side}`, class: "s-strategy", "data-option": "strategy", on: { change: (event) => set("strategy", event.target.value) } },
-      setup.strategies.map(([key, label]) => el("option", { value: key, selected: key === spec.options.strategy }, label)));
+    const known = setup.checkpoints.find((item) => item.name === spec.checkpoint) || {};
+    const model = tipFor(el("select", { "aria-label": `Model of column ${side}`, class: "s-model", on: { change: (event) => this.bench.setCheckpoint(side, event.target.value) } },
+      setup.checkpoints.map((item) => el("option", { value: item.name, selected: item.name === spec.checkpoint }, item.title))), () => [known.title || spec.checkpoint, known.about || "", spec.checkpoint]);
+    const strategy = tipFor(el("select", { "aria-label": `Strategy of column ${side}`, class: "s-strategy", "data-option": "strategy", on: { change: (event) => set("strategy", event.target.value) } },
+      setup.strategies.map(([key, label]) => el("option", { value: key, selected: key === spec.options.strategy }, label))), () => [setup.strategies.find(([key]) => key === spec.options.strategy)[1], TERMS[spec.options.strategy === "sample" ? "sampling" : spec.options.strategy]]);
     const front = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => field.front).map((field) => optionField(field, spec.options[field.name], set, side));
     const redraw = spec.options.strategy === "sample" ? button("Draw again", () => set("seed", (spec.options.seed + 1) % 2147483647), { class: "s-quiet" }) : null;
     const changed = changedOptions(setup, spec);
@@ -61,6 +64,7 @@ class ColumnView {
     const { kind } = column;
     const chosen = this.bench.chosen(this.side);
     this.error(column.error);
+    this.node.classList.toggle("s-old", Boolean(column.error)); // what still stands there is the answer to the question before
     const [marksA, marksB] = this.bench.differences();
     const differs = this.side === "A" ? marksA : marksB;
     const list = units(chosen.pieces, kind.target);
@@ -73,13 +77,14 @@ class ColumnView {
   }
 
   line(list, differs) {
-    const line = el("span", { class: "s-line" });
+    const line = el("span", { class: this.bench.setup.task === "complete" ? "s-line s-verbatim" : "s-line" });
     list.forEach((unit, u) => {
       const word = el("span", { class: differs.has(u) ? "s-word s-differs" : "s-word" });
       if (differs.has(u)) word.setAttribute("data-differs", "");
       unit.atoms.forEach((atom, i) => {
         if (i === 0 && atom.space) line.append(" ");
         word.append(this.bench.atomNode(this.side, "target", atom));
+        if (atom.text === "⏎" && line.classList.contains("s-verbatim")) word.append("\n");
       });
       line.append(word);
     });
@@ -108,12 +113,18 @@ class ColumnView {
       this.bench.hoverNode(chip, this.side, "target", t);
       strip.append(chip);
     });
-    strip.append(el("span", { class: "s-sum" }, "= ", el("strong", {}, signed(chosen.total, 3))));
+    const sum = el("span", { class: "s-sum", dir: "ltr" }, "= ", el("strong", {}, signed(chosen.total, 3)));
+    strip.append(sum);
+    strip.setAttribute("dir", this.output.getAttribute("dir"));
     clear(this.numbers).append(
       el("dl", { class: "s-scores" },
         el("div", {}, el("dt", {}, term("log probability")), el("dd", { "data-total": chosen.total }, signed(chosen.total, 3))),
         el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`)))),
-      strip);
+      chosen.pieces.length <= SHORT_STRIP ? strip : this.folded(strip, `The log probabilities of all ${chosen.pieces.length} ${column.kind.target === "characters" ? "letters" : "words"}`));
+  }
+
+  folded(strip, title) {
+    return el("details", { class: "s-long-strip", open: this.stripOpen, on: { toggle: (event) => (this.stripOpen = event.target.open) } }, el("summary", {}, title), strip);
   }
 
   tokenLines(column, chosen, t) {
@@ -122,7 +133,8 @@ class ColumnView {
     const at = trace ? t + trace.tokens.length - trace.asked.length : t;
     const tops = same && trace.top[at] ? trace.top[at].map(([piece, logp]) => `${probability(logp)}  ${pieceName(piece, column.kind.target)}`) : [];
     const sum = chosen.logps.slice(0, t + 1).reduce((a, b) => a + b, 0);
-    return [`${pieceName(chosen.pieces[t], column.kind.target)}: probability ${probability(chosen.logps[t])}`, `log probability ${signed(chosen.logps[t])}, sum so far ${signed(sum)}`, tops.length ? "likeliest here:" : "", ...tops];
+    const end = isEnd(chosen.pieces[t]) ? "the end: here the model stops of its own accord" : "";
+    return [`${pieceName(chosen.pieces[t], column.kind.target)}: probability ${probability(chosen.logps[t])}`, `log probability ${signed(chosen.logps[t])}, sum so far ${signed(sum)}`, end, tops.length ? "likeliest here:" : "", ...tops];
   }
 
   showNbest(column) {

@@ -1,12 +1,13 @@
 // Measured quality against input length, one line a model.
 
 class CurvesView {
-  // lines: [{name, curve: {metric, points: [{length, value, count}]}}]
-  constructor(lines) {
+  // lines: [{name, curve: {metric, points: [{length, value, count}]}}]; `room` in pixels
+  constructor(lines, room) {
     this.lines = lines;
-    this.width = Math.min(860, 380 + 8 * Math.max(...lines.map((line) => line.name.length)));
-    this.plot = 330;
-    this.height = 250;
+    const names = Math.max(...lines.map((line) => textWidth(line.name, 12, 600))) + 24;
+    this.plot = Math.max(260, Math.min(620, room - 62 - names));
+    this.width = this.plot + 62 + names;
+    this.height = 270;
     this.canvas = el("canvas", { class: "s-canvas", role: "img", "aria-label": `${lines[0].curve.metric} by input length, one line a model` });
     this.node = el("div", { class: "s-scroll" }, this.canvas);
     this.tools = figureTools("quality-by-length", () => this, () => this.rows());
@@ -52,7 +53,7 @@ class CurvesView {
       for (const point of line.curve.points) {
         const [x, y] = this.at(point);
         if (Math.hypot(event.clientX - box.left - x, event.clientY - box.top - y) < 9) {
-          return tip.show([line.name, `${line.curve.metric} ${point.value.toFixed(3)} at length ${point.label}`, point.count ? `${point.count} inputs` : ""], event.clientX, event.clientY);
+          return tip.show([line.name, `${line.curve.metric} ${point.value.toFixed(1)} at length ${point.label}`, point.count ? `${point.count} inputs` : ""], event.clientX, event.clientY);
         }
       }
     }
@@ -63,7 +64,7 @@ class CurvesView {
     return {
       caption: `${this.lines[0].curve.metric} by input length`,
       heads: ["model", "length", this.lines[0].curve.metric, "inputs"],
-      rows: this.lines.flatMap((line) => line.curve.points.map((point) => [line.name, point.label, point.value.toFixed(4), point.count || ""])),
+      rows: this.lines.flatMap((line) => line.curve.points.map((point) => [line.name, point.label, point.value.toFixed(2), point.count || ""])),
     };
   }
 }

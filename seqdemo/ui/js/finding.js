@@ -116,3 +116,13 @@ function penalty(length, options) {
   if (options.length_norm === "gnmt") return ((5 + length) / 6) ** options.alpha;
   return 1;
 }
+
+function priceSentence(price, task) {
+  const noun = (NOUNS[task] || NOUNS.translate)[0];
+  const change = price.after - price.before;
+  const ratio = times(Math.exp(Math.abs(change)));
+  if (price.kind === "state") {
+    return `Price: the edited model finds the same ${noun} ${Math.abs(change) < 0.005 ? "as likely" : `${ratio} ${change < 0 ? "less" : "more"} likely`} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+  }
+  return `Price: the untouched model finds this ${noun} ${Math.abs(change) < 0.005 ? "as likely as" : `${ratio} ${change < 0 ? "less likely than" : "likelier than"}`} its own (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+}

@@ -145,6 +145,7 @@ class SaturationView {
   constructor() {
     this.canvas = el("canvas", { class: "s-canvas", role: "img", tabindex: "0" });
     this.node = el("div", { class: "s-scroll" }, this.canvas);
+    this.caption = el("figcaption", {});
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", tip.hide);
     this.size = 268;
@@ -152,7 +153,12 @@ class SaturationView {
   }
 
   show(gate, name) {
-    Object.assign(this, { gate, name, points: saturation(gate) });
+    Object.assign(this, { gate, name, points: saturation(gate), crowds: new Map() });
+    for (let unit = 0; unit < gate.units; unit++) {
+      const at = this.at(unit).join();
+      this.crowds.set(at, [...(this.crowds.get(at) || []), unit]);
+    }
+    this.caption.textContent = name;
     this.draw(new CanvasPainter(this.canvas, this.size, this.size));
     this.canvas.setAttribute("aria-label", `${name}: share of time each unit is nearly open against nearly shut`);
   }
@@ -174,22 +180,27 @@ class SaturationView {
       painter.text(40 + share * span, this.size - 27, label, { size: 10, fill: colours.muted, align: "middle" });
       painter.text(33, this.size - 36 - share * span, label, { size: 10, fill: colours.muted, align: "end" });
     }
-    for (let unit = 0; unit < this.gate.units; unit++) {
-      const [x, y] = this.at(unit);
-      painter.circle(x, y, 3.4, colours["b-soft"], colours.b);
+    for (const [place, crowd] of this.crowds) {
+      const [x, y] = place.split(",").map(Number);
+      painter.circle(x, y, this.radius(crowd.length), colours["b-soft"], colours.b);
     }
+  }
+
+  // The area of a ring grows with the number of units in it.
+  radius(count) {
+    return 3 + 17 * Math.sqrt(count / this.gate.units);
   }
 
   point(event) {
     const box = this.canvas.getBoundingClientRect();
-    const near = [];
-    for (let unit = 0; unit < this.gate.units; unit++) {
-      const [x, y] = this.at(unit);
-      if (Math.hypot(event.clientX - box.left - x, event.clientY - box.top - y) < 7) near.push(unit);
-    }
-    if (!near.length) return tip.hide();
+    const distance = (place) => {
+      const [x, y] = place.split(",").map(Number);
+      return Math.hypot(event.clientX - box.left - x, event.clientY - box.top - y);
+    };
+    const [place, near] = [...this.crowds].sort(([p], [q]) => distance(p) - distance(q))[0];
+    if (distance(place) > this.radius(near.length) + 4) return tip.hide();
     const names = near.slice(0, 8).join(", ") + (near.length > 8 ? ` and ${near.length - 8} more` : "");
-    return tip.show([`unit ${names}`, `open ${this.points.open[near[0]].toFixed(2)}, shut ${this.points.shut[near[0]].toFixed(2)}`], event.clientX, event.clientY);
+    return tip.show([near.length > 1 ? `${near.length} units: ${names}` : `unit ${names}`, `open ${this.points.open[near[0]].toFixed(2)}, shut ${this.points.shut[near[0]].toFixed(2)}`], event.clientX, event.clientY);
   }
 
   rows() {
@@ -198,5 +209,142 @@ class SaturationView {
       heads: ["unit", "open", "shut"],
       rows: Array.from({ length: this.gate.units }, (_, unit) => [unit, this.points.open[unit].toFixed(3), this.points.shut[unit].toFixed(3)]),
     };
+  }
+}
+
+class GatesPanel {
+  constructor(bench) {
+    this.bench = bench;
+    this.side = "B";
+    this.part = null;
+    this.order = "unit";
+    this.step = 0;
+    this.bar = el("div", { class: "s-bar" });
+    this.maps = el("div", { class: "s-gates" });
+    this.scatters = [];
+    this.scatterBox = el("div", { class: "s-scatters" });
+    this.tools = figureTools("gates", () => this.figure(), () => this.rows());
+    this.scatterTools = figureTools("saturation", () => this.scatterFigure(), () => this.scatterRows());
+    this.waiting = el("p", { class: "s-muted" }, "Reading the gates…");
+    this.equation = el("div", {});
+    this.node = el("div", {},
+      el("p", { class: "s-says" }, "What every ", term("unit"), " of the network did at every step of the selected output: one row a step, one thin column a unit."),
+      this.bar, this.waiting, this.maps, this.tools,
+      el("h3", { class: "s-figure-head" }, "Which units act as switches"),
+      el("p", { class: "s-says" }, "The larger a ring, the more units are there. Far right: shut nearly all of the time. Far up: open nearly all of the time. Bottom left: always in between. ", term("saturation", "What is saturation?")),
+      this.scatterBox, this.scatterTools, this.equation);
+  }
+
+  state() {
+    if (this.bench.columns.A && this.bench.columns.B) this.bench.needGates();
+  }
+
+  answer() {
+    const column = this.bench.columns[this.side];
+    const ready = Boolean(column.trace.parts && column.trace.gates_kind === "all");
+    this.waiting.hidden = ready;
+    if (!ready) {
+      this.bench.needGates();
+      return;
+    }
+    const parts = column.trace.parts;
+    if (!parts.has(this.part)) this.part = [...parts.keys()].find((part) => part.startsWith("decoder")) || [...parts.keys()][0];
+    this.bars(parts, column);
+    this.draw(parts.get(this.part), column);
+  }
+
+  pieces(column) {
+    const encoder = this.part.startsWith("encoder");
+    const names = encoder ? column.trace.source : column.trace.pieces;
+    return names.map((piece) => pieceName(piece, encoder ? column.kind.source : column.kind.target));
+  }
+
+  bars(parts, column) {
+    const choose = (values, current, onPick, label) => {
+      const id = newId("s-gate");
+      const select = el("select", { id, on: { change: (event) => (onPick(event.target.value), this.answer()) } }, values.map(([key, name]) => el("option", { value: key, selected: String(key) === String(current) }, name)));
+      return el("span", { class: "s-inline" }, el("label", { for: id }, label), select);
+    };
+    const orders = [["unit", "as they stand"], ["variance", "by variance"], ["saturation", "by saturation"], ["token", "by reaction to a token"]];
+    const pieces = this.pieces(column);
+    this.step = Math.min(this.step, pieces.length - 1);
+    clear(this.bar).append(
+      sideSwitch(this.bench, this.side, (side) => ((this.side = side), this.answer()), "Whose gates"),
+      choose([...parts.keys()].map((part) => [part, partName(part)]), this.part, (part) => (this.part = part), "Part"),
+      choose(orders, this.order, (order) => (this.order = order), "Order of units"),
+      this.order === "token" ? choose(pieces.map((name, i) => [i, `${i + 1}: ${name}`]), this.step, (step) => (this.step = Number(step)), "Token") : el("span"),
+      legend("weights", "0", "1", "Gates from 0 to 1"), legend("signed", "−", "+", "Signed values, white at 0"));
+  }
+
+  draw(gates, column) {
+    const pieces = this.pieces(column);
+    const leading = gates.get("cell") || gates.get("hidden") || [...gates.values()][0];
+    const order = unitOrder(leading, this.order, this.step);
+    const names = [...gates.keys()];
+    if (!this.drawn || this.drawn.map((map) => map.gateName).join() !== names.join()) {
+      this.drawn = names.map((name) => new GateMap(name));
+      clear(this.maps).append(...this.drawn.map((map) => map.node));
+    }
+    const room = Math.max(280, (this.maps.clientWidth || 700) / (this.maps.clientWidth > 860 ? 2 : 1) - 26);
+    const encoder = this.part.startsWith("encoder");
+    const onStep = (step) => this.bench.setHover(step === null ? null : { side: this.side, end: encoder ? "source" : "target", index: step });
+    this.drawn.forEach((map) => map.show(gates.get(map.gateName), pieces, order, room, onStep));
+    const switches = names.filter((name) => SIGMOID.has(name));
+    this.drawScatters(switches, gates);
+    clear(this.equation).append(equations(gates.has("update") ? "gru" : gates.has("cell") ? "lstm" : "elman"));
+    this.tools.refresh();
+    this.scatterTools.refresh();
+  }
+
+  drawScatters(switches, gates) {
+    this.scatterTools.hidden = !switches.length;
+    if (this.scatters.length !== switches.length) {
+      this.scatters = switches.map(() => new SaturationView());
+      clear(this.scatterBox).append(...this.scatters.map((view) => el("figure", {}, view.caption, view.node)));
+      if (!switches.length) this.scatterBox.append(el("p", { class: "s-muted" }, "This cell has no gates, only a hidden state."));
+    }
+    this.scatters.forEach((view, i) => view.show(gates.get(switches[i]), GATE_WORDS[switches[i]][0]));
+  }
+
+  scatterFigure() {
+    const size = this.scatters[0].size;
+    return { width: size * this.scatters.length, height: size + 24, draw: (painter) => this.scatters.forEach((view, i) => {
+      painter.text(i * size + 40, 12, view.name, { size: 13, weight: 600, fill: css("ink") });
+      view.draw(shifted(painter, i * size, 24));
+    }) };
+  }
+
+  scatterRows() {
+    return {
+      caption: "Share of time each unit is open and shut", heads: ["gate", "unit", "open", "shut"],
+      rows: this.scatters.flatMap((view) => view.rows().rows.map((row) => [view.name, ...row])),
+    };
+  }
+
+  figure() {
+    const gap = 34;
+    const width = Math.max(...this.drawn.map((map) => map.width)) + 20;
+    const height = this.drawn.reduce((sum, map) => sum + map.height + gap, 10);
+    return { width, height, draw: (painter) => {
+      let y = 10;
+      for (const map of this.drawn) {
+        painter.text(10, y + 10, GATE_WORDS[map.gateName] ? GATE_WORDS[map.gateName][0] : map.gateName, { size: 13, weight: 600, fill: css("ink") });
+        const top = y + 22;
+        map.draw(shifted(painter, 10, top));
+        y += map.height + gap;
+      }
+    } };
+  }
+
+  rows() {
+    const rows = [];
+    for (const map of this.drawn) {
+      for (let step = 0; step < map.gate.steps; step++) {
+        const values = Array.from({ length: map.gate.units }, (_, unit) => map.gate.values[step * map.gate.units + unit] * map.gate.scale);
+        const mean = values.reduce((a, b) => a + b, 0) / values.length;
+        rows.push([map.gateName, step + 1, map.pieces[step], mean.toFixed(3), Math.min(...values).toFixed(3), Math.max(...values).toFixed(3)]);
+      }
+    }
+    return { caption: `${partName(this.part)}: mean, least and greatest value over the units`, heads: ["gate", "step", "token", "mean", "least", "greatest"], rows };
   }
 }

@@ -55,11 +55,12 @@ function correlation(gate, unit, label) {
 class TextPanel {
   constructor(bench) {
     this.bench = bench;
-    this.side = "A";
+    this.side = "B";
     this.by = "unit";
     this.unit = 0;
     this.layer = 0;
-    this.first = true;
+    this.model = ""; // whose units were chosen from
+    this.wanted = null; // what to find once another model has answered
     this.bar = el("div", { class: "s-bar" });
     this.finders = el("div", { class: "s-bar" });
     this.note = el("p", { class: "s-says", "aria-live": "polite" });
@@ -88,21 +89,27 @@ class TextPanel {
       this.bench.needGates();
       this.note.textContent = "Reading the units…";
     }
-    const gate = this.gate();
-    if (gate) this.unit = Math.min(this.unit, gate.units - 1);
-    if (gate && this.first) {
-      this.first = false;
-      const known = this.measured();
-      if (known.quotation) [this.layer, this.unit] = [known.quotation.layer, known.quotation.unit];
-    }
-    this.bars(column, gate);
+    if (this.gate()) this.settle(column);
+    this.bars(column, this.gate());
     this.letters(column);
     this.paint();
   }
 
+  // A model shown for the first time opens with a unit that was measured to track something.
+  settle(column) {
+    if (this.model !== column.spec.checkpoint) {
+      this.model = column.spec.checkpoint;
+      const known = this.measured();
+      const tracker = this.wanted || TRACKERS.find(([key]) => known[key]);
+      this.note.textContent = "";
+      this.wanted = null;
+      if (tracker && known[tracker[0]]) this.tellMeasured(known[tracker[0]], tracker[2]);
+    }
+    this.unit = Math.min(this.unit, this.gate().units - 1);
+  }
+
   measured() {
-    const card = this.bench.setup.checkpoints.find((item) => item.name === this.bench.columns[this.side].spec.checkpoint);
-    return (card && card.units) || {};
+    return this.card().units || {};
   }
 
   bars(column, gate) {
@@ -139,16 +146,32 @@ class TextPanel {
 
   // The unit measured on text held out from training where the model's metrics have it; else the best on this text.
   find(key, what) {
-    const gate = this.gate();
-    if (!gate) return;
-    const known = this.measured()[key];
-    if (known) {
-      this.layer = known.layer;
-      this.answer();
-      this.show(known.unit);
-      this.note.textContent = `Unit ${known.unit} follows ${what} best: ${known.measure === "auc" ? "AUC" : "correlation"} ${known.test.toFixed(2)} on text kept out of training.`;
-      return;
+    if (!this.gate()) return undefined;
+    const measured = this.measured();
+    if (measured[key]) {
+      this.tellMeasured(measured[key], what);
+      return this.answer();
     }
+    const other = this.bench.setup.checkpoints.find((card) => card.units && card.units[key]);
+    return Object.keys(measured).length && other ? this.offer(other, [key, "", what]) : this.search(key, what);
+  }
+
+  tellMeasured(row, what) {
+    [this.layer, this.unit] = [row.layer, row.unit];
+    const measure = row.measure === "auc" ? term("AUC") : term("correlation");
+    clear(this.note).append(`Unit ${row.unit} of layer ${row.layer + 1} follows ${what} best; it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} on text kept out of training).`);
+  }
+
+  offer(card, tracker) {
+    const go = () => {
+      this.wanted = tracker;
+      this.bench.setModel(card.name);
+    };
+    clear(this.note).append(`What this model has read has nothing to tell about ${tracker[2]}. `, button(`See it in ${card.read}`, go, { class: "s-quiet" }));
+  }
+
+  search(key, what) {
+    const gate = this.gate();
     const column = this.bench.columns[this.side];
     const label = labelsOf(column.trace.pieces.map((piece) => (isEnd(piece) ? "" : piece)).join(""))[key];
     let best = 0, value = 0;
@@ -179,10 +202,22 @@ class TextPanel {
       if (event.target.dataset.t !== undefined) tip.show(this.lines(t), event.clientX, event.clientY);
     };
     this.body.onpointerleave = () => tip.hide();
+    this.tellSum(trace, own);
+  }
+
+  tellSum(trace, own) {
     const total = trace.logps.slice(0, own).reduce((sum, logp) => sum + logp, 0);
-    this.sum.textContent = own
-      ? `Your ${own} characters: log probability ${signed(total, 2)}, that is ${(-total / own / Math.LN2).toFixed(2)} bits a character. Underlined: what the model wrote.`
-      : "Underlined: what the model wrote.";
+    const { nats } = this.card();
+    clear(this.sum);
+    if (own) {
+      this.sum.append(`Your ${own} characters: `, term("log probability"), ` ${signed(total, 2)}, that is ${(-total / own).toFixed(2)} `, term("nats"), " a character",
+        nats ? `; on text like what it has read, but kept from it, this model needs ${nats.toFixed(2)}. ` : ". ");
+    }
+    this.sum.append("Underlined: what the model wrote.");
+  }
+
+  card() {
+    return this.bench.card(this.bench.columns[this.side].spec.checkpoint) || {};
   }
 
   lines(t) {

@@ -25,7 +25,7 @@ function optionsFor(setup, strategy, options) {
 
 // How many options differ from what the page starts with.
 function changedOptions(setup, spec) {
-  return optionsFor(setup, spec.options.strategy, spec.options).filter((field) => spec.options[field.name] !== setup.defaults[field.name] && field.name !== "beam").length;
+  return optionsFor(setup, spec.options.strategy, spec.options).filter((field) => !field.front && spec.options[field.name] !== setup.defaults[field.name]).length;
 }
 
 function optionsPanel(setup, spec, onChange, side) {

@@ -45,11 +45,17 @@ class PhotoView {
   }
 
   state() {
-    const { state, setup } = this.bench;
-    const example = setup.examples.find((item) => item.photo === state.example);
-    this.shows.textContent = example ? example.shows : "";
-    this.examples.press(example);
+    this.changed();
     this.file.value = "";
+  }
+
+  // The photograph stays marked while it is shown; what the example shows, only while its question stands.
+  changed() {
+    const { bench } = this;
+    const example = bench.currentExample();
+    const photo = example || bench.setup.examples.find((item) => !bench.state.photo && item.photo === bench.state.example);
+    this.shows.textContent = example ? example.shows : "";
+    this.examples.press(photo);
   }
 
   answer() {
@@ -83,6 +89,19 @@ function paintOverlay(canvas, image, weights, offset, grid, strength) {
   context.drawImage(small, 0, 0, wide, high);
 }
 
+// What was measured about the map: how often its heaviest cell lies in the thing named, and how often the middle of the picture does.
+function howFar(card) {
+  const found = card && card.pointing;
+  if (!found) return [];
+  const rows = [["the map of the word that names it", found.word], ["the middle of the picture, every time", found.centre], ["the mean map of the caption", found.mean_map]];
+  return [
+    el("h3", {}, "How far to trust the map"),
+    el("p", { class: "s-says" }, `People drew boxes around the things that ${found.phrases} phrases of captions name. So often the heaviest cell lies in the box:`),
+    el("dl", { class: "s-measures" }, rows.map(([name, share]) => [el("dt", {}, name), el("dd", { style: { "--p": share / 100 } }, `${share.toFixed(1)} %`)])),
+    el("p", { class: "s-says" }, found.word - found.centre < 10 ? "Things in photographs mostly stand in the middle; the map knows little more than that. It is no explanation." : "It points better than the middle of the picture does; an explanation it is not."),
+  ];
+}
+
 class OverlayPanel {
   constructor(bench) {
     this.bench = bench;
@@ -97,11 +116,12 @@ class OverlayPanel {
     this.strip = el("div", { class: "s-film", role: "list", "aria-label": "Where the model looks, word by word" });
     this.bar = el("div", { class: "s-bar" });
     this.none = el("p", { class: "s-muted" });
-    this.body = el("div", { class: "s-overlay-body" }, this.big, el("div", {}, this.words));
+    this.trust = el("div", { class: "s-trust" });
+    this.body = el("div", { class: "s-overlay-body" }, this.big, el("div", {}, this.words, this.strip, this.trust));
     this.tools = figureTools("attention-over-the-photograph", () => this.figure(), () => this.rows());
     this.node = el("div", {},
       el("p", { class: "s-says" }, "Point at a word: the photograph stays clear where the model looked while writing it and dims elsewhere, each word on its own scale. Click keeps it; arrow keys walk."),
-      this.bar, this.none, this.body, this.strip, this.tools, equations("alignment"));
+      this.bar, this.none, this.body, this.tools, equations("alignment"));
     this.words.addEventListener("keydown", (event) => {
       const move = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!move) return;
@@ -121,8 +141,9 @@ class OverlayPanel {
     clear(this.bar).append(sideSwitch(bench, this.side, (side) => ((this.side = side), this.answer()), "Whose attention"), el("span", { class: "s-inline" }, el("label", { for: "s-strength" }, "Veil"), strength));
     const has = Boolean(column.trace.attention);
     this.none.textContent = has ? "" : "This model has no attention: it reads the photograph as one vector.";
-    this.body.hidden = this.strip.hidden = this.tools.hidden = !has;
+    this.body.hidden = this.tools.hidden = !has;
     if (!has) return;
+    clear(this.trust).append(...howFar(bench.card(column.spec.checkpoint)));
     this.grid = Math.round(Math.sqrt(column.trace.attention.length / column.trace.pieces.length));
     const names = column.trace.pieces.map((piece) => pieceName(piece, column.kind.target));
     this.word = Math.min(this.word, names.length - 1);

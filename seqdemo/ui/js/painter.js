@@ -106,6 +106,15 @@ class SvgPainter {
   }
 }
 
+// The same verbs from another corner.
+function shifted(painter, dx, dy) {
+  return {
+    rect: (x, y, ...rest) => painter.rect(x + dx, y + dy, ...rest), text: (x, y, ...rest) => painter.text(x + dx, y + dy, ...rest),
+    circle: (x, y, ...rest) => painter.circle(x + dx, y + dy, ...rest), grid: (x, y, ...rest) => painter.grid(x + dx, y + dy, ...rest),
+    line: (ax, ay, bx, by, ...rest) => painter.line(ax + dx, ay + dy, bx + dx, by + dy, ...rest),
+  };
+}
+
 let measurer = null;
 function textWidth(text, size, weight = 400) {
   measurer = measurer || document.createElement("canvas").getContext("2d");

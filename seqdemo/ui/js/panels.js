@@ -149,129 +149,6 @@ class AlignmentPanel {
   }
 }
 
-class GatesPanel {
-  constructor(bench) {
-    this.bench = bench;
-    this.side = "B";
-    this.part = null;
-    this.order = "unit";
-    this.step = 0;
-    this.scatterGate = "forget";
-    this.bar = el("div", { class: "s-bar" });
-    this.maps = el("div", { class: "s-gates" });
-    this.scatter = new SaturationView();
-    this.scatterHead = el("div", { class: "s-bar" });
-    this.tools = figureTools("gates", () => this.figure(), () => this.rows());
-    this.scatterTools = figureTools("saturation", () => ({ width: this.scatter.size, height: this.scatter.size, draw: (painter) => this.scatter.draw(painter) }), () => this.scatter.rows());
-    this.waiting = el("p", { class: "s-muted" }, "Reading the gates…");
-    this.equation = el("div", {});
-    this.node = el("div", {},
-      el("p", { class: "s-says" }, "What every ", term("unit"), " of the network did at every step of the selected output: one row a step, one thin column a unit."),
-      this.bar, this.waiting, this.maps, this.tools,
-      el("h3", { class: "s-figure-head" }, "Which units act as switches"),
-      el("p", { class: "s-says" }, "One ring a unit: far right, its gate is shut nearly all of the time; far up, open nearly all of the time; at the bottom left it is always in between. ", term("saturation", "What is saturation?")),
-      this.scatterHead, this.scatter.node, this.scatterTools, this.equation);
-  }
-
-  state() {
-    if (this.bench.columns.A && this.bench.columns.B) this.bench.needGates();
-  }
-
-  answer() {
-    const column = this.bench.columns[this.side];
-    const ready = Boolean(column.trace.parts && column.trace.gates_kind === "all");
-    this.waiting.hidden = ready;
-    if (!ready) {
-      this.bench.needGates();
-      return;
-    }
-    const parts = column.trace.parts;
-    if (!parts.has(this.part)) this.part = [...parts.keys()].find((part) => part.startsWith("decoder")) || [...parts.keys()][0];
-    this.bars(parts, column);
-    this.draw(parts.get(this.part), column);
-  }
-
-  pieces(column) {
-    const encoder = this.part.startsWith("encoder");
-    const names = encoder ? column.trace.source : column.trace.pieces;
-    return names.map((piece) => pieceName(piece, encoder ? column.kind.source : column.kind.target));
-  }
-
-  bars(parts, column) {
-    const choose = (values, current, onPick, label) => {
-      const id = newId("s-gate");
-      const select = el("select", { id, on: { change: (event) => (onPick(event.target.value), this.answer()) } }, values.map(([key, name]) => el("option", { value: key, selected: String(key) === String(current) }, name)));
-      return el("span", { class: "s-inline" }, el("label", { for: id }, label), select);
-    };
-    const orders = [["unit", "as they stand"], ["variance", "by variance"], ["saturation", "by saturation"], ["token", "by reaction to a token"]];
-    const pieces = this.pieces(column);
-    this.step = Math.min(this.step, pieces.length - 1);
-    clear(this.bar).append(
-      sideSwitch(this.bench, this.side, (side) => ((this.side = side), this.answer()), "Whose gates"),
-      choose([...parts.keys()].map((part) => [part, partName(part)]), this.part, (part) => (this.part = part), "Part"),
-      choose(orders, this.order, (order) => (this.order = order), "Order of units"),
-      this.order === "token" ? choose(pieces.map((name, i) => [i, `${i + 1}: ${name}`]), this.step, (step) => (this.step = Number(step)), "Token") : el("span"),
-      legend("weights", "0", "1", "Gates from 0 to 1"), legend("signed", "−", "+", "Signed values, white at 0"));
-  }
-
-  draw(gates, column) {
-    const pieces = this.pieces(column);
-    const leading = gates.get("cell") || gates.get("hidden") || [...gates.values()][0];
-    const order = unitOrder(leading, this.order, this.step);
-    const names = [...gates.keys()];
-    if (!this.drawn || this.drawn.map((map) => map.gateName).join() !== names.join()) {
-      this.drawn = names.map((name) => new GateMap(name));
-      clear(this.maps).append(...this.drawn.map((map) => map.node));
-    }
-    const room = Math.max(280, (this.maps.clientWidth || 700) / (this.maps.clientWidth > 860 ? 2 : 1) - 26);
-    const encoder = this.part.startsWith("encoder");
-    const onStep = (step) => this.bench.setHover(step === null ? null : { side: this.side, end: encoder ? "source" : "target", index: step });
-    this.drawn.forEach((map) => map.show(gates.get(map.gateName), pieces, order, room, onStep));
-    const switches = names.filter((name) => SIGMOID.has(name));
-    this.scatter.node.hidden = this.scatterTools.hidden = !switches.length;
-    if (!switches.includes(this.scatterGate)) [this.scatterGate] = switches;
-    clear(this.scatterHead);
-    if (switches.length) {
-      this.scatterHead.append(el("div", { class: "s-switch", role: "group", "aria-label": "Which gate" }, switches.map((name) => button(GATE_WORDS[name][0], () => ((this.scatterGate = name), this.answer()), { "aria-pressed": String(name === this.scatterGate) }))));
-      this.scatter.show(gates.get(this.scatterGate), GATE_WORDS[this.scatterGate][0]);
-    } else this.scatterHead.append(el("p", { class: "s-muted" }, "This cell has no gates, only a hidden state."));
-    clear(this.equation).append(equations(gates.has("update") ? "gru" : gates.has("cell") ? "lstm" : "elman"));
-    this.tools.refresh();
-    this.scatterTools.refresh();
-  }
-
-  figure() {
-    const gap = 34;
-    const width = Math.max(...this.drawn.map((map) => map.width)) + 20;
-    const height = this.drawn.reduce((sum, map) => sum + map.height + gap, 10);
-    return { width, height, draw: (painter) => {
-      let y = 10;
-      for (const map of this.drawn) {
-        painter.text(10, y + 10, GATE_WORDS[map.gateName] ? GATE_WORDS[map.gateName][0] : map.gateName, { size: 13, weight: 600, fill: css("ink") });
-        const top = y + 22;
-        const moved = {
-          rect: (px, py, ...rest) => painter.rect(px + 10, py + top, ...rest), text: (px, py, ...rest) => painter.text(px + 10, py + top, ...rest),
-          grid: (px, py, ...rest) => painter.grid(px + 10, py + top, ...rest), line: (ax, ay, bx, by, ...rest) => painter.line(ax + 10, ay + top, bx + 10, by + top, ...rest),
-        };
-        map.draw(moved);
-        y += map.height + gap;
-      }
-    } };
-  }
-
-  rows() {
-    const rows = [];
-    for (const map of this.drawn) {
-      for (let step = 0; step < map.gate.steps; step++) {
-        const values = Array.from({ length: map.gate.units }, (_, unit) => map.gate.values[step * map.gate.units + unit] * map.gate.scale);
-        const mean = values.reduce((a, b) => a + b, 0) / values.length;
-        rows.push([map.gateName, step + 1, map.pieces[step], mean.toFixed(3), Math.min(...values).toFixed(3), Math.max(...values).toFixed(3)]);
-      }
-    }
-    return { caption: `${partName(this.part)}: mean, least and greatest value over the units`, heads: ["gate", "step", "token", "mean", "least", "greatest"], rows };
-  }
-}
-
 class AttentionPanel {
   constructor(bench) {
     this.bench = bench;
@@ -324,8 +201,11 @@ class AttentionPanel {
 
   showCurves(known, twin, partner) {
     const pair = [known, twin || partner].filter(Boolean);
-    const lines = pair.map((item) => ({ name: item.title, curve: item.curve })).filter((item) => item.curve && item.curve.points.length);
-    const key = lines.map((line) => line.name).join();
+    const curves = pair.map((item) => item.curves || []);
+    const { language } = this.bench.state;
+    const test = ((curves[0] || []).find((curve) => curve.test === language) || (curves[0] || [])[0] || {}).test;
+    const lines = pair.map((item, i) => ({ name: item.title, curve: curves[i].find((curve) => curve.test === test) })).filter((item) => item.curve && item.curve.points.length);
+    const key = [test, ...lines.map((line) => line.name)].join();
     if (this.curveKey === key) return;
     this.curveKey = key;
     clear(this.curves);
@@ -333,9 +213,10 @@ class AttentionPanel {
       this.curves.append(el("p", { class: "s-muted" }, "The measured quality by length comes with the models' metrics; none are loaded for these."));
       return;
     }
-    const view = new CurvesView(lines);
+    const view = new CurvesView(lines, Math.max(300, (this.node.clientWidth || 800) - 20));
+    const whose = lines.length > 1 ? "What the two models score" : `What ${lines[0].name} scores`;
     this.curves.append(el("details", { open: true }, el("summary", {}, "Measured quality by input length"),
-      el("p", { class: "s-says" }, "What the two models score on inputs kept out of training, by how long the input is. One vector has a fixed size; attention reads as much as there is."), view.node, view.tools));
+      el("p", { class: "s-says" }, `${whose} on inputs kept out of training (${lines[0].curve.title || test}), by how long the input is. One vector has a fixed size; attention reads as much as there is.`), view.node, view.tools));
   }
 }
 
@@ -373,13 +254,13 @@ class SavePanel {
   }
 
   python() {
-    const snippet = pythonSnippet(this.bench.state, this.bench.setup, "B");
     this.code.hidden = !this.code.hidden;
-    if (!this.code.hidden) clear(this.code).append(el("pre", { tabindex: "0", "aria-label": "Python code for column B" }, snippet), button("Copy", () => copyText(snippet, () => this.say("Copied."))));
+    this.answer();
   }
 
   answer() {
-    this.code.hidden = true;
+    const snippet = pythonSnippet(this.bench.state, this.bench.setup, "B", this.bench.given("B"));
+    if (!this.code.hidden) clear(this.code).append(el("pre", { tabindex: "0", "aria-label": "Python code for column B" }, snippet), button("Copy", () => copyText(snippet, () => this.say("Copied."))));
   }
 }
 

@@ -20,10 +20,10 @@ function stateToQuery(state, setup) {
   return query;
 }
 
-// -> {state, notes}: what the link asks for, over the start; anything unknown is left out.
+// -> {state, notes, absent}: what the link asks for, over the start; anything unknown is left out, `absent` are models of the Hub.
 function queryToState(query, setup) {
   const state = structuredClone({ ...setup.start, picked: { A: null, B: null }, tab: setup.tab, treeSide: "B" });
-  const notes = [];
+  const [notes, absent] = [[], []];
   if (query.has("text")) state.text = query.get("text").slice(0, setup.limits.characters);
   if (query.has("language") && setup.languages.some(([tag]) => tag === query.get("language"))) state.language = query.get("language");
   if (query.has("photo") && setup.examples.some((example) => example.photo === query.get("photo"))) state.example = query.get("photo");
@@ -33,7 +33,10 @@ function queryToState(query, setup) {
     const wanted = get("checkpoint") || spec.checkpoint;
     const known = setup.checkpoints.find((item) => item.name === wanted);
     if (known) spec.checkpoint = wanted;
-    else notes.push(`This link asks for the model “${wanted}”, which is not loaded here. ${wanted.includes("/") ? "Load it on the Models page, then open the link again." : ""}`);
+    else {
+      notes.push(`This link asks for the model “${wanted.slice(0, 300)}”, which is not loaded here.`);
+      if (wanted.includes("/") && !absent.includes(wanted)) absent.push(wanted);
+    }
     if (known && get("revision") && known.revision && get("revision") !== known.revision) {
       notes.push(`This link was made with another revision of ${wanted}; results may differ.`);
     }
@@ -54,14 +57,14 @@ function queryToState(query, setup) {
   }
   if (["text", "tree", "alignment", "gates", "attention"].includes(query.get("tab"))) state.tab = query.get("tab");
   if (query.get("tree") === "A") state.treeSide = "A";
-  return { state, notes };
+  return { state, notes, absent };
 }
 
 function writeQuery(query) {
   const theme = new URLSearchParams(location.search).get("__theme");
   if (theme) query.set("__theme", theme);
   const text = query.toString();
-  history.replaceState(null, "", text ? `?${text}` : location.pathname);
+  history.replaceState(null, "", text ? `${location.pathname}?${text}` : location.pathname); // a bare ?… would lead to the base of all pages
 }
 
 async function copyText(text, note) {
@@ -105,8 +108,10 @@ function editPython(edit) {
   return `${kind}(${Object.entries(fields).filter(([, value]) => value !== null).map(([name, value]) => `${name}=${pythonValue(value)}`).join(", ")})`;
 }
 
-function pythonSnippet(state, setup, side) {
-  const spec = state.columns[side];
+// `before`: of a language model, how many pieces of the output are the person's own text.
+function pythonSnippet(state, setup, side, before = 0) {
+  const own = state.columns[side];
+  const spec = { ...own, edits: own.edits.map((edit) => (edit.position === undefined ? edit : { ...edit, position: edit.position + before })) };
   const names = new Set(optionsFor(setup, spec.options.strategy, spec.options).map((field) => field.name));
   const options = Object.entries(spec.options).filter(([name, value]) => name === "strategy" || (names.has(name) && value !== setup.library[name]));
   const kinds = [...new Set(spec.edits.map((edit) => edit.kind))].sort();

@@ -107,8 +107,9 @@ function isRightToLeft(text) {
   return Boolean(strong) && /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(strong[0]);
 }
 
-// The number of the word (or letter) a target position lies in, counted from 1.
+// The number of the word (or letter or sign, one step each) a target position lies in, counted from 1.
 function unitNumber(pieces, position, kind) {
+  if (kind === "characters") return position + 1;
   const list = units(pieces, kind);
   const found = list.findIndex((unit) => unit.atoms.some((atom) => atom.pieces.some((index) => index >= position)));
   return found < 0 ? list.length + 1 : found + 1;

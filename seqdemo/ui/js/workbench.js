@@ -1,27 +1,5 @@
 // The task page: input, finding, two columns, and the views below them.
 
-// The first example of every kind as buttons; all of them, under what they show, on demand.
-function exampleList(bench, make) {
-  const { examples } = bench.setup;
-  const kinds = [...new Set(examples.map((example) => example.kind))];
-  const nodes = [];
-  const made = (example) => {
-    const node = make(example);
-    nodes.push([node, example]);
-    return node;
-  };
-  const first = kinds.length > 1 ? kinds.slice(0, 8).map((kind) => examples.find((example) => example.kind === kind)) : examples.slice(0, 10);
-  const list = el("div", { class: "s-examples", role: "group", "aria-label": "Examples" }, first.map(made));
-  if (first.length < examples.length) {
-    list.append(el("details", { class: "s-all-examples" }, el("summary", {}, `All ${examples.length} examples`), kinds.map((kind) => {
-      const own = examples.filter((example) => example.kind === kind);
-      return el("div", { role: "group", "aria-label": own[0].title || "Examples" }, el("p", { class: "s-muted" }, own[0].title), el("div", { class: "s-examples" }, own.map(made)));
-    })));
-  }
-  list.press = (chosen) => nodes.forEach(([node, example]) => node.setAttribute("aria-pressed", String(example === chosen)));
-  return list;
-}
-
 class InputView {
   constructor(bench) {
     this.bench = bench;
@@ -32,8 +10,9 @@ class InputView {
     });
     this.over = el("p", { class: "s-message", role: "alert", hidden: true });
     this.language = setup.languages.length
-      ? el("select", { id: "s-language", on: { change: (event) => ((bench.state.language = event.target.value), bench.changed(["A", "B"])) } }, setup.languages.map(([tag, name]) => el("option", { value: tag }, name)))
+      ? el("select", { id: "s-language", on: { change: (event) => bench.setLanguage(event.target.value) } }, setup.languages.map(([tag, name]) => el("option", { value: tag }, name)))
       : null;
+    this.models = el("div", { class: "s-switch", role: "group", "aria-label": "What the model has read" });
     this.reads = el("div", { class: "s-reads" });
     this.far = el("p", { class: "s-far", hidden: true });
     this.shows = el("p", { class: "s-shows", "aria-live": "polite" });
@@ -41,7 +20,8 @@ class InputView {
       button(example.label || example.text, () => bench.useExample(example), { class: "s-example", dir: "auto" }), () => [example.title || example.text, example.shows]));
     this.node = el("section", { class: "s-input", "aria-label": "Input" },
       el("div", { class: "s-input-main" },
-        el("div", { class: "s-input-head" }, el("label", { for: "s-input" }, setup.words.input), this.language ? el("span", { class: "s-language" }, el("label", { for: "s-language" }, "into"), this.language) : null),
+        el("div", { class: "s-input-head" }, el("label", { for: "s-input" }, setup.words.input), this.language ? el("span", { class: "s-language" }, el("label", { for: "s-language" }, "into"), this.language) : null,
+          setup.task === "complete" && setup.checkpoints.length > 1 ? el("span", { class: "s-language" }, "by a model that has read", this.models) : null),
         this.area, this.over, this.reads, this.far),
       el("div", { class: "s-input-side" }, el("h2", { class: "s-small-head" }, "Try"), this.examples, this.shows));
   }
@@ -52,7 +32,6 @@ class InputView {
     const long = [...text].length > characters;
     this.over.hidden = !long;
     this.over.textContent = long ? `That is ${[...text].length.toLocaleString("en")} characters; this page takes up to ${characters.toLocaleString("en")}. Shorten it and it decodes again.` : "";
-    this.shows.textContent = "";
     if (long) return;
     this.bench.setText(text);
   }
@@ -61,10 +40,19 @@ class InputView {
     const { state, setup } = this.bench;
     if (this.area.value !== state.text) this.area.value = state.text;
     this.over.hidden = true;
-    if (this.language) this.language.value = state.language;
-    const example = setup.examples.find((item) => item.text === state.text && (!item.language || item.language === state.language));
+    if (this.language) this.language.value = state.language || setup.languages[0][0];
+    this.changed();
+  }
+
+  // An example stays marked, with what it shows, only while its question stands.
+  changed() {
+    const { bench } = this;
+    const example = bench.currentExample();
+    this.area.classList.toggle("s-code-input", bench.setup.task === "complete" && /^ |\n/m.test(bench.state.text));
     this.shows.textContent = example ? example.shows : "";
     this.examples.press(example);
+    const { A, B } = bench.state.columns;
+    clear(this.models).append(...bench.setup.checkpoints.map((card) => button(card.read || card.title, () => bench.setModel(card.name), { "aria-pressed": String(A.checkpoint === card.name && B.checkpoint === card.name) })));
   }
 
   answer() {
@@ -105,8 +93,20 @@ class FindingView {
       if (this.bench.firstError) this.text.textContent = this.bench.firstError;
       return;
     }
+    if (columns.A.error || columns.B.error) {
+      this.text.textContent = "There is nothing to compare until both columns have an answer.";
+      return;
+    }
     const parts = finding(this.bench.side("A"), this.bench.side("B"), this.bench.setup.task);
-    clear(this.text).append(...parts.map((part) => (typeof part === "string" ? part : el(part.mark === "strong" ? "strong" : "bdi", { class: part.mark === "strong" ? "" : `s-ink-${part.mark.toLowerCase()}` }, part.text))));
+    clear(this.text).append(...parts.map((part) => this.part(part)));
+  }
+
+  // What is quoted stands in a box of its own: shaped together with the quotation mark, a lone combining sign falls apart.
+  part(part) {
+    if (typeof part === "string") return part;
+    if (part.mark === "strong") return el("strong", {}, part.text);
+    const [, before, inner, after] = part.text.match(/^(“?)([^]*?)(”?)$/);
+    return el("bdi", { class: `s-ink-${part.mark.toLowerCase()}` }, before, el("span", { class: "s-apart" }, inner), after);
   }
 
   busy(state) {
@@ -161,7 +161,9 @@ class Tabs {
 
   answer() {
     const page = this.pages.find((item) => item.key === this.bench.state.tab);
-    if (page && this.bench.columns.A && this.bench.columns.B) page.view.answer();
+    const { A, B } = this.bench.columns;
+    this.panels.classList.toggle("s-faded", Boolean(A && A.error && B && B.error));
+    if (page && A && B) page.view.answer();
   }
 
   light() {
@@ -199,6 +201,7 @@ function mountWorkbench(root, first, trigger) {
   const columns = { A: new ColumnView(bench, "A"), B: new ColumnView(bench, "B") };
   const input = setup.task === "caption" ? new PhotoView(bench) : new InputView(bench);
   const findings = new FindingView(bench);
+  const saving = new SavePanel(bench);
   const writes = setup.task === "complete";
   const tabs = new Tabs(bench, [
     ...(writes ? [{ key: "text", name: "Inside the text", view: new TextPanel(bench) }] : []),
@@ -220,13 +223,14 @@ function mountWorkbench(root, first, trigger) {
       for (const side of ["A", "B"]) columns[side].showEdits();
     },
   });
-  [input, findings, tabs, new LightView(bench, root)].forEach((view) => bench.listen(view));
+  [input, findings, tabs, new LightView(bench, root), saving].forEach((view) => bench.listen(view));
   root.append(
     input.node, findings.node,
-    el("div", { class: "s-columns" }, columns.A.node, columns.B.node), actions, tabs.node, new SavePanel(bench).node);
+    el("div", { class: "s-columns" }, columns.A.node, columns.B.node), actions, tabs.node, saving.node);
   onThemeChange(debounce(() => tabs.answer(), 30));
   addEventListener("resize", debounce(() => tabs.answer(), 150));
   bench.start(new URLSearchParams(location.search), answer);
-  if (bench.inNotes.length) root.prepend(el("p", { class: "s-message", role: "alert" }, bench.inNotes.join(" ")));
+  if (bench.inNotes.length) root.prepend(el("p", { class: "s-message", role: "alert" }, bench.inNotes.join(" "),
+    bench.absent.map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)])));
   return bench;
 }

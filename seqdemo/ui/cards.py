@@ -1,0 +1,116 @@
+"""What the pages know of a checkpoint, read from its JSON: its title, its measured figures, the units that track something."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from seqdemo.config import ModelConfig, from_json
+from seqdemo.ui.sizes import sizes
+
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+LANGUAGE_NAMES = {
+    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
+    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
+}  # fmt: skip
+SCRIPTS = {
+    "bn": "Bengali", "gu": "Gujarati", "hi": "Devanagari", "kn": "Kannada", "ml": "Malayalam", "mr": "Devanagari",
+    "pa": "Gurmukhi", "sd": "Arabic", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Arabic",
+}  # fmt: skip
+CELL_TITLES = {"lstm": "LSTM", "lstm-b": "LSTM", "gru": "GRU", "elman": "Elman", "mut1": "MUT1", "mut2": "MUT2", "mut3": "MUT3"}
+ORDERS = {"context-once": "context once", "context-each": "context each step"}
+READ = {"lm-tolstoy": "War and Peace", "lm-c": "C code (SQLite)"}  # what a language model has read
+SCORES = {"bleu": "BLEU", "top1": "right, %", "bleu4": "BLEU-4"}
+TESTS = {"multi30k": "Multi30k", "tatoeba": "Tatoeba", "flickr8k": "Flickr8k"}
+MANY_TESTS = 3
+
+
+def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[str, Any]:
+    model = from_json(ModelConfig, config["model"])
+    kinds = {side: spec["kind"] for side, spec in config.get("tokenizers", {}).items()}
+    tags = config.get("languages", [])
+    only = config.get("target_language", "")
+    return {
+        "name": config["name"],
+        "title": title_of(config, model),
+        "read": READ.get(config["name"], config["name"]) if model.encoder == "none" else "",
+        "task": config["task"],
+        "about": config.get("about", ""),
+        "attention": model.has_attention,
+        "kinds": {"source": kinds.get("source", "characters"), "target": kinds.get("target", "characters")},
+        "languages": tags if len(tags) > 1 else [],
+        "targets": tags or ([only] if only else []),
+        "pair": [config.get("source_language", ""), only],
+        "revision": "",
+        "without": "",
+        "curves": curves_of(metrics),
+        "units": units_of(metrics),
+        "nats": metrics.get("text", {}).get("nats_per_character"),
+        "pointing": metrics.get("pointing"),
+        "headline": headline_of(metrics),
+        "sizes": sizes(model),
+        "card": FRONT_MATTER.sub("", card, count=1)[:20_000],
+    }
+
+
+def title_of(config: dict[str, Any], model: ModelConfig) -> str:
+    cell = CELL_TITLES.get(model.cell, model.cell.upper())
+    if model.encoder == "none":
+        return f"{READ.get(config['name'], config['name'])}, {cell}"
+    where = "attention" if model.has_attention else f"no attention, {ORDERS[model.decoder]}"
+    tags = config.get("languages", [])
+    many = f", {len(tags)} languages" if len(tags) > 1 else f", {LANGUAGE_NAMES.get(tags[0], tags[0])}" if tags else ""
+    return f"{cell}, {where}{many}"
+
+
+def language_title(tag: str) -> str:
+    name = LANGUAGE_NAMES.get(tag, tag)
+    return f"{name} ({SCRIPTS[tag]})" if SCRIPTS.get(tag, name) != name else name
+
+
+def test_title(test: str) -> str:
+    return TESTS.get(test) or LANGUAGE_NAMES.get(test) or test
+
+
+def curves_of(metrics: dict[str, Any]) -> list[dict[str, Any]]:
+    """Quality by source length on every test set that has it."""
+    found = []
+    for test, tables in metrics.get("tests", {}).items():
+        rows = tables.get("by_length") if isinstance(tables, dict) else None
+        column = next((name for name in SCORES if rows and name in rows[0]), None)
+        if rows and column:
+            points = [
+                {"length": row["from"], "label": _bucket(row), "value": row[column], "count": row.get("inputs", 0)}
+                for row in rows
+            ]
+            facts = {"metric": SCORES[column], "test": test, "title": test_title(test), "unit": rows[0].get("unit", "tokens")}
+            found.append({**facts, "points": points})
+    return found
+
+
+def _bucket(row: dict[str, Any]) -> str:
+    return f"{row['from']}+" if row["to"] is None else f"{row['from']}–{row['to']}"
+
+
+def headline_of(metrics: dict[str, Any]) -> list[list[str]]:
+    """The main figure on each test set, as measured; of many test sets the mean, the best and the worst."""
+    found: list[tuple[str, str, float]] = []
+    for test, tables in metrics.get("tests", {}).items():
+        table = next((tables[name] for name in ("beam", "greedy") if tables.get(name)), {}) if isinstance(tables, dict) else {}
+        found += [(name, test_title(test), table[column]) for column, name in SCORES.items() if column in table]
+    nats = metrics.get("text", {}).get("nats_per_character")
+    if nats is not None:
+        return [["nats a character, text kept out of training", f"{nats:.3f}"]]
+    if len(found) <= MANY_TESTS:
+        return [[f"{name}, {test}", f"{value:.1f}"] for name, test, value in found]
+    low, high = (choose(found, key=lambda row: row[2]) for choose in (min, max))
+    mean = sum(value for _, _, value in found) / len(found)
+    return [
+        [f"{found[0][0]}, mean of {len(found)} test sets", f"{mean:.1f}"],
+        *([f"{word}, {test}", f"{value:.1f}"] for word, (_, test, value) in (("best", high), ("worst", low))),
+    ]
+
+
+def units_of(metrics: dict[str, Any]) -> dict[str, Any]:
+    """The units that track something, as measured on text kept out of training."""
+    return {name: row for name, row in metrics.get("units", {}).items() if isinstance(row, dict) and "unit" in row}
