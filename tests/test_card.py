@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from huggingface_hub import ModelCard
 from PIL import Image
 
 from seqdemo import checkpoints
+from seqdemo.checkpoints import write_manifest
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
@@ -150,6 +152,25 @@ def test_the_lines_that_load_it_run(
     code = code.replace("namaste", "abc").replace("Das gefällt mir", "das").replace('"The "', '"I "')
     exec(compile(code, "card", "exec"), {})
     assert capsys.readouterr().out
+
+
+def test_what_was_tried_and_does_not_ship_has_its_rows(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(folders["caption"], folder)
+    metrics = json.loads((folder / "metrics.json").read_text())
+    tried = {test: {search: found[search] for search in ("greedy", "beam")} for test, found in metrics["tests"].items()}
+    metrics["beside"] = [{"name": "c-once", "about": "Another way.", "weights": "0" * 64, "tests": tried}]
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    write_manifest(folder)
+    written = card.render(folder)
+    assert written.count("| c-once |") == 2 and "c-once: Another way." in written
+
+
+def test_the_search_is_named_with_what_it_divides_by() -> None:
+    options = {"beam": 5, "length_norm": "power", "alpha": 0.4}
+    assert headlines.search_name({"options": options}) == "beam 5, log p / n^0.4"
+    assert headlines.search_name({"options": {"beam": 5, "length_norm": "gnmt"}}) == "beam 5, log p / ((5 + n) / 6)^1"
+    assert headlines.search_name({"options": {"beam": 10}}) == "beam 10"
 
 
 def test_figures_on_other_data_are_said_to_be_so_and_not_indexed(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -93,6 +93,17 @@ def test_choosing_on_dev_leaves_the_figures_on_test_alone(measured: tuple[Path, 
         evaluate.evaluate(folder, split="best", plan=PLAN)
 
 
+def test_what_was_tried_and_does_not_ship_stands_beside_on_the_same_inputs(measured: tuple[Path, dict], tmp_path: Path) -> None:
+    folder, _ = measured
+    other = reverser(tmp_path / "other", seed=4, name="other")
+    found = evaluate.evaluate(folder, split="dev", plan=PLAN, beside=[other])
+    alone = evaluate.evaluate(other, split="dev", dataset="reverse", plan=PLAN)
+    (tried,) = found["beside"]
+    assert tried["name"] == "other" and tried["weights"] == alone["files"]["model.safetensors"]
+    assert tried["tests"]["other"] == {search: alone["tests"]["other"][search] for search in ("greedy", "beam")}
+    assert found["command"].endswith(f"--split dev --beside {other}")
+
+
 def test_two_ranks_find_what_one_process_finds(measured: tuple[Path, dict], tmp_path: Path) -> None:
     folder, found = measured
     script = tmp_path / "run.py"

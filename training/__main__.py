@@ -134,6 +134,9 @@ def add_measuring(commands: Commands) -> None:
     export.add_argument("--out", type=Path, metavar="DIR", help="the checkpoint's folder (the run's own)")
     evaluate = command(commands, "evaluate", "measure a checkpoint", EVALUATE, run_evaluate)
     evaluate.add_argument("checkpoint", type=Path)
+    evaluate.add_argument(
+        "--beside", type=Path, action="append", default=[], metavar="DIR", help="a checkpoint that was tried and does not ship"
+    )
     compare = command(commands, "compare", "two checkpoints on the same inputs", COMPARE, run_compare)
     compare.add_argument("checkpoints", type=Path, nargs=2)
     for one in (evaluate, compare):
@@ -207,7 +210,7 @@ def run_evaluate(args: argparse.Namespace) -> int:
     from training.evaluate import STANDARD, evaluate
 
     plan = STANDARD._replace(options=searching(args))
-    found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, progress=counted)
+    found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, counted, args.beside)
     if decoding.ranks()[0] == 0:
         where = f"\nAll figures are in {args.checkpoint / 'metrics.json'}" if args.split == "test" else ""
         print(f"{found['name']}: {headlines.sentence(found)}{where}")

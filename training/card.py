@@ -114,7 +114,7 @@ def results(metrics: Metrics) -> list[EvalResult]:
     """The model-index; figures on other data than the recorded ones do not belong there."""
     if not metrics or not metrics["data"]["verified"] or metrics["split"] != "test":
         return []
-    searched = f", beam {metrics['options']['beam']}" if "options" in metrics else ""
+    searched = f", {headlines.search_name(metrics)}" if "options" in metrics else ""
     return [
         EvalResult(
             task_type=PIPELINES[metrics["task"]],

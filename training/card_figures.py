@@ -52,7 +52,9 @@ def figures(metrics: Metrics) -> str:
     if not metrics:
         return "## Figures\n\nNot measured yet."
     parts = (
-        (measured, text, units) if metrics["task"] == "complete" else (measured, summary, by_length, by_beam, search, seen, said)
+        (measured, text, units)
+        if metrics["task"] == "complete"
+        else (measured, summary, beside, by_length, by_beam, search, seen, said)
     )
     return "\n\n".join(["## Figures", *(written for part in parts if (written := part(metrics)))])
 
@@ -74,7 +76,7 @@ def measured(metrics: Metrics) -> str:
 
 
 def summary(metrics: Metrics) -> str:
-    searches = {"greedy": "greedy", "beam": f"beam {metrics['options']['beam']}"}
+    searches = named_searches(metrics)
     rows = [
         [headlines.title(metrics, test), f"{found['inputs']:,}", name, *values(metrics, found[key])]
         for test, found in metrics["tests"].items()
@@ -84,6 +86,25 @@ def summary(metrics: Metrics) -> str:
         rows.append([f"mean of {len(metrics['tests'])} languages", "", searches["beam"], *values(metrics, metrics["mean"])])
     head = ["test set", "inputs", "search", *(column.name for column in COLUMNS[metrics["task"]])]
     return "\n".join([*table(head, rows), "", how(metrics)])
+
+
+def named_searches(metrics: Metrics) -> dict[str, str]:
+    return {"greedy": "greedy", "beam": headlines.search_name(metrics)}
+
+
+def beside(metrics: Metrics) -> str:
+    """Checkpoints that were tried on the same inputs and do not ship."""
+    rows = [
+        [other["name"], headlines.title(metrics, test), name, *values(metrics, found[key])]
+        for other in metrics.get("beside", ())
+        for test, found in other["tests"].items()
+        for key, name in named_searches(metrics).items()
+    ]
+    if not rows:
+        return ""
+    abouts = " ".join(f"{other['name']}: {other['about']}" for other in metrics["beside"])
+    head = ["tried, not shipped", "test set", "search", *(column.name for column in COLUMNS[metrics["task"]])]
+    return "\n".join([*table(head, rows), "", abouts])
 
 
 def how(metrics: Metrics) -> str:

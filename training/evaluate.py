@@ -68,9 +68,11 @@ def evaluate(
     dataset: str = "",
     plan: Plan = STANDARD,
     progress: Progress = quiet,
+    beside: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Measure the checkpoint in `folder` on a split; figures on test are written to its metrics.json.
 
+    `beside` are checkpoints that were tried and do not ship: their main figures stand beside those of the one that does.
     `dataset` names the data where the checkpoint's name is not that of a recipe. Under torchrun the inputs are divided
     among the ranks; every rank returns the whole result and the first one writes it.
     """
@@ -82,6 +84,9 @@ def evaluate(
     }
     if has_map(checkpoint) and (boxes := boxes_of(data)):
         found["pointing"] = play(checkpoint, read_phrases(boxes), loaded.dev.examples)
+    if beside:
+        found["command"] = " ".join([found["command"], *(f"--beside {other}" for other in beside)])
+        found["beside"] = [alternative(load(Path(other)), loaded, split, plan, progress) for other in beside]
     found = dict(rounded(found))
     if split == "test" and ranks()[0] == 0:
         replace_file(Path(folder) / METRICS, pretty_json(found))
@@ -203,6 +208,16 @@ def sequences(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan, 
     if said := says(checkpoint, plan):
         found["says"] = said
     return found
+
+
+def alternative(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan, progress: Progress) -> dict[str, Any]:
+    """What another checkpoint gives on the same inputs."""
+    found = {}
+    for test in test_sets(checkpoint, chosen(dataset, split), progress):
+        figures, _ = whole(checkpoint, test, plan, progress)
+        found[test.name] = {search: figures[search] for search in ("greedy", "beam")}
+    about = checkpoint.config.get("about", "")
+    return {"name": checkpoint.config["name"], "about": about, "weights": digests(checkpoint)[WEIGHTS], "tests": found}
 
 
 def whole(checkpoint: Checkpoint, test: TestSet, plan: Plan, progress: Progress) -> tuple[dict[str, Any], list[Output]]:

@@ -76,11 +76,20 @@ def main(metrics: dict[str, Any]) -> list[Headline]:
     return chosen
 
 
+def search_name(metrics: dict[str, Any]) -> str:
+    """The search behind the figures that count."""
+    options = metrics["options"]
+    divisors = {"power": "n^{alpha:g}", "gnmt": "((5 + n) / 6)^{alpha:g}"}
+    divisor = divisors[options["length_norm"]].format(alpha=options.get("alpha", 1.0)) if "length_norm" in options else ""
+    return f"beam {options['beam']}" + (f", log p / {divisor}" if divisor else "")
+
+
 def sentence(metrics: dict[str, Any]) -> str:
     """The main figures in one line."""
     if not metrics:
         return "not measured"
     parts = [f"{one.column.name} {one.text} ({place(metrics, one.test)})" for one in main(metrics)]
+    parts += [search_name(metrics)] if "options" in metrics else []
     return ", ".join(parts) + ("" if metrics["data"]["verified"] else "; on other data than the recorded ones")
 
 
