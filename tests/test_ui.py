@@ -271,7 +271,8 @@ def test_work_on_the_side_hands_its_answer_over() -> None:
 
 
 def test_nothing_heavy_is_imported_before_a_question() -> None:
-    code = "import sys, seqdemo.ui.launch; print([name for name in ('torch', 'sentencepiece') if name in sys.modules])"
+    heavy = ("torch", "sentencepiece", "plotly")
+    code = f"import sys, seqdemo.ui.launch; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr[-500:]
 
@@ -289,10 +290,15 @@ def test_a_busy_port_is_said_aloud(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def served_toy() -> ToyService:
+    return ToyService()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, served_toy: ToyService) -> Iterator[Any]:
     from gradio_client import Client
 
-    app, _ = toy_app(tmp_path_factory.mktemp("cards"))
+    app, _ = toy_app(tmp_path_factory.mktemp("cards"), service=served_toy)
     _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True)
     yield Client(address, verbose=False)
     app.close()
@@ -334,6 +340,16 @@ def test_a_program_s_mistake_is_a_sentence(client: Any) -> None:
         client.predict("Das", beam=1000, api_name="/translate")
     with pytest.raises(Exception, match="up to 1,000"):
         client.predict("x" * 5000, api_name="/translate")
+
+
+def test_a_program_s_exact_search_tells_its_progress_and_stops(client: Any, served_toy: ToyService) -> None:
+    served_toy.cancelled.clear()
+    job = client.submit("Das gefällt mir.", strategy="exact", api_name="/translate")
+    while not job.outputs():
+        time.sleep(0.05)
+    assert "prefixes followed" in job.outputs()[0]["progress"]
+    assert job.cancel()
+    assert served_toy.cancelled.wait(10)
 
 
 def test_the_server_gives_no_file_and_no_monitor_away(client: Any) -> None:

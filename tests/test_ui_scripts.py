@@ -260,7 +260,8 @@ def test_an_answer_about_a_column_changed_meanwhile_is_not_shown() -> None:
         """(() => { const shown = [], sent = [];
         globalThis.setTimeout = (f, wait) => { if (wait < 1000) f(); return 0; }; globalThis.clearTimeout = () => {};
         const asker = new Asker({ trigger: (kind, m) => sent.push(m), build: (sides, replays) => ({sides, replays}),
-          long: () => false, onAnswer: (a) => shown.push([Object.keys(a.columns || {}), Object.keys(a.traces || {})]), onState: () => {} });
+          long: () => false, onState: () => {},
+          onAnswer: (a) => shown.push([Object.keys(a.columns || {}), Object.keys(a.traces || {})]) });
         asker.change(['A', 'B']); asker.change(['B']);
         asker.receive({seq: 1, columns: {A: 1, B: 1}, traces: {B: 1}});
         asker.receive({seq: 2, columns: {B: 2}});

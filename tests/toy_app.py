@@ -160,9 +160,9 @@ def write_cards(root: Path) -> None:
         (folder / "metrics.json").write_text(json.dumps(metrics))
 
 
-def toy_app(root: Path, delay: float = 0.0) -> tuple[Any, ToyService]:
+def toy_app(root: Path, delay: float = 0.0, service: ToyService | None = None) -> tuple[Any, ToyService]:
     write_cards(root)
-    service = ToyService(delay)
+    service = service or ToyService(delay)
     return launch.build(service, root), service
 
 

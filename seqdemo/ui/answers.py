@@ -70,11 +70,14 @@ class Answers:
         def loaded() -> dict[str, Any]:
             repo, revision = repository("load")
             checkpoint = self.service.visitors().visit(repo, revision or None, progress=progress, cancelled=cancel)
-            card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
+            try:
+                card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
+            except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):  # figures of a form of their own
+                card = card_of(checkpoint.config, {}, checkpoint.card)
             card["summary"] = checkpoint.summary
             return {"loaded": {**card, "name": f"{repo}@{checkpoint.revision}", "revision": checkpoint.revision}}
 
-        return _guarded(answered)
+        return guarded(answered)
 
     def asked(self, task: str, message: dict[str, Any], spec: Any, mine: list[str]) -> Question:
         """What a page asks. Its forced and forbidden words count from where the model begins to write."""
@@ -148,10 +151,10 @@ def _page_options(question: Question) -> dict[str, Any]:
 
 
 def _each(specs: dict[str, Any], make: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    return {side: _guarded(lambda side=side: make(specs[side])) for side in SIDES if side in specs}  # type: ignore[misc]
+    return {side: guarded(lambda side=side: make(specs[side])) for side in SIDES if side in specs}  # type: ignore[misc]
 
 
-def _guarded(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def guarded(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """A person's mistake becomes its sentence; any other fault is logged and told without details."""
     try:
         return make()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 import gradio as gr
@@ -13,8 +14,9 @@ from seqdemo.errors import InputError
 from seqdemo.figures.payloads import hypothesis_payload, plain, trace_payload
 from seqdemo.records import to_json
 from seqdemo.ui import checks
-from seqdemo.ui.answers import Answers
+from seqdemo.ui.answers import Answers, Cancel, Progress, guarded
 from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults
+from seqdemo.ui.pages import in_background
 
 QUEUE: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 2}
 GIVEN = {"translate": ("text", str), "transliterate": ("text", str), "caption": ("photograph", dict), "complete": ("text", str)}
@@ -26,6 +28,7 @@ PURPOSE = {
 }
 
 Parameters = list[tuple[str, Any, Any]]  # name, type, default
+Work = Callable[[dict[str, Any], Progress, Cancel], dict[str, Any]]
 
 
 def kind_of(field: dict[str, Any]) -> Any:
@@ -47,14 +50,16 @@ def parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind, default=default)
 
 
-def typed(name: str, about: str, parameters: Parameters, work: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
-    """A function with this signature; what a person did wrong reaches the program as a sentence."""
+def typed(name: str, about: str, parameters: Parameters, work: Work) -> Callable[..., Any]:
+    """A function with this signature. Long work tells its progress and stops when the program cancels its job or goes away;
+    what a person did wrong reaches the program as a sentence."""
 
-    def endpoint(*values: Any) -> dict[str, Any]:
-        try:
-            return work({key: value for (key, _, _), value in zip(parameters, values)})  # type: ignore[no-any-return]
-        except InputError as error:
-            raise gr.Error(str(error), print_exception=False) from None
+    def endpoint(*values: Any) -> Iterator[dict[str, Any]]:
+        given = {key: value for (key, _, _), value in zip(parameters, values)}
+        for told in in_background(lambda progress, cancel: guarded(lambda: work(given, progress, cancel))):
+            if told.keys() == {"error"}:
+                raise gr.Error(told["error"], print_exception=False)
+            yield told
 
     listed = [parameter(key, kind, default) for key, kind, default in parameters]
     endpoint.__name__ = name
@@ -86,10 +91,10 @@ class Endpoints:
             raise InputError(f"No model for {task} is loaded here.")
         return str(cards[0]["name"])
 
-    def decode(self, task: str, given: dict[str, Any]) -> dict[str, Any]:
+    def decode(self, task: str, given: dict[str, Any], progress: Progress, cancel: Cancel) -> dict[str, Any]:
         """The n best outputs, their probabilities token by token, and what was proven or paid."""
         question = self.question(task, given)
-        found = self.answers.service.run(question)
+        found = self.answers.service.run(question, progress, cancel)
         piece = found.checkpoint.target_text.piece
         pairs = zip(found.run.hypotheses, found.run.texts)
         return {
@@ -101,7 +106,7 @@ class Endpoints:
             "far": found.run.prompt.far,
         }
 
-    def score(self, given: dict[str, Any]) -> dict[str, Any]:
+    def score(self, given: dict[str, Any], *_: Any) -> dict[str, Any]:
         """The log probability of a given output, token by token, its end included."""
         task = checks.name_of(given["task"], ["translate", "transliterate", "complete"], "The task")
         question = self.question(task, given)
@@ -111,14 +116,14 @@ class Endpoints:
         told = {key: payload[key] for key in ("tokens", "pieces", "logps")}
         return {"checkpoint": question.checkpoint, "total": trace.total, **told}
 
-    def trace(self, given: dict[str, Any]) -> dict[str, Any]:
+    def trace(self, given: dict[str, Any], progress: Progress, cancel: Cancel) -> dict[str, Any]:
         """The replay of the best output (or of the given target): attention and every gate, arrays as base64."""
         task = checks.name_of(given["task"], list(checks.TASKS), "The task")
         given = {**given, "photograph": given.get("photograph") or {}}
         question = self.question(task, given)
         service = self.answers.service
         target = checks.text_of(given.get("target") or "")
-        trace = service.score(question, target) if target else service.best_trace(service.run(question))
+        trace = service.score(question, target) if target else service.best_trace(service.run(question, progress, cancel))
         return {"checkpoint": question.checkpoint, **to_json(trace)}
 
 
@@ -129,7 +134,7 @@ def add_endpoints(answers: Answers) -> None:
     name: Parameters = [("checkpoint", str, "")]
     for task, (given, kind) in GIVEN.items():
         parameters = [(given, kind, ...), *(to if task == "transliterate" else []), *name, *option_parameters()]
-        work = lambda values, task=task: endpoints.decode(task, values)  # noqa: E731
+        work = partial(endpoints.decode, task)
         add(typed(task, PURPOSE[task], parameters, work), api_name=task, **QUEUE)
     texts: Parameters = [("text", str, ...), ("target", str, ...), ("task", str, "translate"), *to, *name]
     add(typed("score", "The probability of a given output.", texts, endpoints.score), api_name="score", **QUEUE)
