@@ -6,25 +6,27 @@ the summary [forward_S; backward_1].
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, cast
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seqdemo.cells import CELLS, Ask, Cell, Gates, State, unroll
+from seqdemo.cells import CELLS, LSTM, Ask, Cell, Gates, LSTMForgetBias, unroll
 from seqdemo.config import ModelConfig
-from seqdemo.products import tanh
+from seqdemo.products import WholeLSTM, tanh
 from seqdemo.state import Memory
 
 AskAt = Callable[[int, str, Tensor], Ask]  # (layer, direction, position of each row) -> what-if
 DIRECTIONS = ("forward", "backward")
+PLAIN_LSTMS = (LSTM, LSTMForgetBias)
 
 
 class Encoded(NamedTuple):
     """A Memory, and the gates of every step by layer and direction, in the order of the positions (for the backward cells,
-    of the positions of the longest sentence: a shorter one is read later)."""
+    of the positions of the longest sentence: a shorter one is read later). No gates where nobody asked for them."""
 
     memory: Memory
     gates: dict[tuple[int, str], list[Gates]]
@@ -47,6 +49,8 @@ class TextEncoder(nn.Module):
     """Each layer reads the states of the one below; backward cells read the mirrored sentence, so that padding always comes
     last and never touches a real state."""
 
+    whole: Mapping[tuple[int, str], WholeLSTM] = {}  # the cells that can read a sentence at once
+
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.directions = DIRECTIONS if config.bidirectional else DIRECTIONS[:1]
@@ -57,35 +61,49 @@ class TextEncoder(nn.Module):
         )
         self.hidden, self.dropout = config.encoder_hidden, config.dropout
 
-    def forward(self, x_BSE: Tensor, mask_BS: Tensor, ask: AskAt | None = None) -> Encoded:
+    def cell(self, layer: int, direction: str) -> Cell:
+        return cast(Any, self.layers[layer])[self.directions.index(direction)]  # type: ignore[no-any-return]
+
+    def for_inference(self) -> dict[str, Any]:
+        places = itertools.product(range(len(self.layers)), self.directions)
+        cells = {(layer, direction): self.cell(layer, direction) for layer, direction in places}
+        return {"whole": {place: WholeLSTM(cell.W, cell.U, cell.b) for place, cell in cells.items() if type(cell) in PLAIN_LSTMS}}
+
+    def forward(self, x_BSE: Tensor, mask_BS: Tensor, ask: AskAt | None = None, with_gates: bool = True) -> Encoded:
         lengths_B = mask_BS.sum(1)
         order_BS = mirror(lengths_B, mask_BS.shape[1])
         every: dict[tuple[int, str], list[Gates]] = {}
         ends: list[Tensor] = []
-        for layer, cells in enumerate(self.layers):
+        for layer in range(len(self.layers)):
             if layer:
                 x_BSE = F.dropout(x_BSE, self.dropout, self.training)
             outputs, ends = [], []
-            for name, cell in zip(self.directions, cells.children()):
-                states_BSH, end_BH, gates = self.read(cast(Cell, cell), x_BSE, lengths_B, order_BS, name, layer, ask)
-                outputs.append(states_BSH)
-                ends.append(end_BH)
-                every[layer, name] = gates
+            for direction in self.directions:
+                turned_BS = order_BS if direction == "backward" else None
+                states_BSH, gates = self.read(x_BSE, turned_BS, layer, direction, ask, with_gates)
+                last_B1H = (lengths_B - 1)[:, None, None].expand(-1, 1, self.hidden)
+                ends.append(states_BSH.gather(1, last_B1H).squeeze(1))
+                outputs.append(states_BSH if turned_BS is None else reorder(states_BSH, turned_BS))
+                every[layer, direction] = gates if turned_BS is None else gates[::-1]
             x_BSE = torch.cat(outputs, 2)
         return Encoded(Memory(x_BSE, mask_BS, torch.cat(ends, 1)), every)
 
     def read(
-        self, cell: Cell, x_BSE: Tensor, lengths_B: Tensor, order_BS: Tensor, direction: str, layer: int, ask: AskAt | None
-    ) -> tuple[Tensor, Tensor, list[Gates]]:
-        backward = direction == "backward"
-        zx_BSG = cell.project(reorder(x_BSE, order_BS) if backward else x_BSE)
-        asked = (lambda t: ask(layer, direction, order_BS[:, t] if backward else torch.full_like(lengths_B, t))) if ask else None
-        start: State = cell.initial(zx_BSG.new_zeros(len(lengths_B), self.hidden))
-        states, gates = unroll(cell, zx_BSG, start, asked)
-        states_BSH = torch.stack([state.h for state in states], 1)
-        last_B1H = (lengths_B - 1)[:, None, None].expand(-1, 1, self.hidden)
-        end_BH = states_BSH.gather(1, last_B1H).squeeze(1)
-        return (reorder(states_BSH, order_BS), end_BH, gates[::-1]) if backward else (states_BSH, end_BH, gates)
+        self, x_BSE: Tensor, turned_BS: Tensor | None, layer: int, direction: str, ask: AskAt | None, with_gates: bool
+    ) -> tuple[Tensor, list[Gates]]:
+        """States and gates in the order in which the cell reads."""
+        if turned_BS is not None:
+            x_BSE = reorder(x_BSE, turned_BS)
+        whole = self.whole.get((layer, direction))
+        if whole and not (ask or with_gates):
+            return whole(x_BSE), []
+        cell = self.cell(layer, direction)
+        zx_BSG = cell.project(x_BSE)
+        start_BH = zx_BSG.new_zeros(len(x_BSE), self.hidden)
+        here_B = torch.zeros(len(x_BSE), dtype=torch.long, device=x_BSE.device)
+        asked = (lambda t: ask(layer, direction, here_B + t if turned_BS is None else turned_BS[:, t])) if ask else None
+        states, gates = unroll(cell, zx_BSG, cell.initial(start_BH), asked)
+        return torch.stack([state.h for state in states], 1), gates
 
 
 class ImageEncoder(nn.Module):

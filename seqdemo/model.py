@@ -80,6 +80,13 @@ class Readout(nn.Module):
         return F.linear(r, self.weight, self.b)
 
 
+class Taught(NamedTuple):
+    """What teacher forcing gives: the logits of every step, and with attention its rows."""
+
+    logits_BTV: Tensor
+    weights_BTS: Tensor | None
+
+
 class Seq2Seq(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -99,20 +106,23 @@ class Seq2Seq(nn.Module):
     def drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.config.dropout, self.training)
 
-    def encode(self, source: Tensor, mask_BS: Tensor | None = None) -> Memory:
+    def encode(self, source: Tensor, mask_BS: Tensor | None = None, ask: AskAt | None = None) -> Memory:
         """`source` is ids (B, S) with a mask, or the CNN's grid (B, cells, channels), or pictures (B, 3, side, side)."""
-        return self.encode_with_gates(source, mask_BS).memory
+        return self.inference().read(source, mask_BS, ask, with_gates=False).memory
 
     def encode_with_gates(self, source: Tensor, mask_BS: Tensor | None = None, ask: AskAt | None = None) -> Encoded:
-        model = prepared(self).model if inferring(self) else self
-        return model.read(source, mask_BS, ask)
+        return self.inference().read(source, mask_BS, ask, with_gates=True)
 
-    def read(self, source: Tensor, mask_BS: Tensor | None, ask: AskAt | None) -> Encoded:
+    def inference(self) -> Seq2Seq:
+        """The model as it computes fastest now."""
+        return prepared(self).model if inferring(self) else self  # type: ignore[no-any-return]
+
+    def read(self, source: Tensor, mask_BS: Tensor | None, ask: AskAt | None, with_gates: bool) -> Encoded:
         if isinstance(self.encoder, ImageEncoder):
             grid_BSC = self.encoder.grid(source) if source.dim() == 4 else source
             encoded = self.encoder(grid_BSC)
         else:
-            encoded = self.encoder(self.drop(self.embed_source(source)), mask_BS, ask)
+            encoded = self.encoder(self.drop(self.embed_source(source)), mask_BS, ask, with_gates)
         return Encoded(self.decoder.prepare(encoded.memory), encoded.gates)
 
     def table(self) -> Tensor:
@@ -121,14 +131,18 @@ class Seq2Seq(nn.Module):
 
     def forward(self, source: Tensor, mask_BS: Tensor | None, target_in_BT: Tensor) -> Tensor:
         """Teacher forcing: logits_BTV."""
+        return self.taught(source, mask_BS, target_in_BT).logits_BTV
+
+    def taught(self, source: Tensor, mask_BS: Tensor | None, target_in_BT: Tensor) -> Taught:
         state = self.decoder.start(self.encode(source, mask_BS))
         zx_BTG = self.decoder.stack.first.project(self.drop(self.embed_target(target_in_BT)))
-        features = []
+        steps = []
         for zx_BG in zx_BTG.unbind(1):
-            done = self.decoder.step(zx_BG, state)
-            features.append(done.features_KR)
-            state = done.state
-        return self.readout(self.drop(torch.stack(features, 1)))  # type: ignore[no-any-return]
+            steps.append(self.decoder.step(zx_BG, state))
+            state = steps[-1].state
+        rows = [step.weights_KS for step in steps if step.weights_KS is not None]
+        logits_BTV = self.readout(self.drop(torch.stack([step.features_KR for step in steps], 1)))
+        return Taught(logits_BTV, torch.stack(rows, 1) if rows else None)
 
     def stepper(self, memory: Memory, what_if: WhatIf | None = None) -> tuple[StepFunction, DecoderState]:
         """The step function search knows, and the state before <bos> is read: one row a sentence."""

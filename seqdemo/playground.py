@@ -172,10 +172,10 @@ def model_of(checkpoint: Checkpoint) -> Seq2Seq | LanguageModel:
 
 def encode(model: Seq2Seq, prompts: Sequence[Prompt], what_if: WhatIf) -> Memory:
     if isinstance(prompts[0].source, Tensor):
-        return model.encode_with_gates(torch.cat([prompt.source for prompt in prompts]), None).memory  # type: ignore[misc]
+        return model.encode(torch.cat([prompt.source for prompt in prompts]))  # type: ignore[misc]
     ids = [torch.tensor(prompt.pieces.ids) for prompt in prompts]
     source_BS = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)
-    return model.encode_with_gates(source_BS, source_BS != 0, what_if.encoder()).memory
+    return model.encode(source_BS, source_BS != 0, what_if.encoder())
 
 
 def find(

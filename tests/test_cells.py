@@ -60,16 +60,17 @@ def padded_batch(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     return x_BSE, torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+@pytest.mark.parametrize("how", ["plain", "packed", "without-gates"])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=["float32", "float64"])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("both", [False, True], ids=["one-direction", "both-directions"])
 @pytest.mark.parametrize("name", FUSED)
-def test_hand_stepped_cells_equal_torchs_fused_ones(name: str, both: bool, layers: int, dtype: torch.dtype, packed: bool) -> None:
+def test_hand_stepped_cells_equal_torchs_fused_ones(name: str, both: bool, layers: int, dtype: torch.dtype, how: str) -> None:
     encoder, fused = a_pair(name, layers, both, dtype)
     x_BSE, mask_BS = padded_batch(dtype)
     with torch.no_grad():
-        found = (twin(encoder) if packed else encoder)(x_BSE, mask_BS).memory
+        reader = encoder if how == "plain" else twin(encoder)
+        found = reader(x_BSE, mask_BS, with_gates=how != "without-gates").memory
         wanted = fused(pack_padded_sequence(x_BSE, torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False))
     wanted_BSH, _ = pad_packed_sequence(wanted[0], batch_first=True)
     last = wanted[1][0] if isinstance(wanted[1], tuple) else wanted[1]

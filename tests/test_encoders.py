@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from seqdemo.cells import CELLS, Ask
 from seqdemo.encoders import Encoded, ImageEncoder, TextEncoder, mirror, reorder
+from seqdemo.products import packable, twin
 from tests.small_models import small_config, stir
 
 LENGTHS = (5, 1, 3)
@@ -72,6 +73,20 @@ def test_gates_stand_in_the_order_of_the_positions() -> None:
             wanted_BH = found.memory.states_BSH[:, t].chunk(2, 1)[side]
             real = torch.tensor(LENGTHS) > t if name == "forward" else torch.tensor(LENGTHS) == 5
             assert torch.equal(named["hidden"][real], wanted_BH[real])
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_whoever_asks_for_no_gates_gets_the_same_states(cell: str) -> None:
+    encoder = TextEncoder(small_config(cell=cell, encoder_hidden=32, encoder_layers=2)).eval()
+    stir(encoder)
+    x_BSE, mask_BS = torch.randn(3, 5, 16), torch.arange(5) < torch.tensor(LENGTHS)[:, None]
+    with torch.no_grad():
+        told, untold = (twin(encoder)(x_BSE, mask_BS, with_gates=with_gates) for with_gates in (True, False))
+    assert bool(untold.gates[0, "backward"]) is not (packable() and cell in ("lstm", "lstm-b"))
+    for found in (told.memory, untold.memory):
+        found.states_BSH[~mask_BS] = 0
+    assert (told.memory.states_BSH - untold.memory.states_BSH).abs().max() < 1e-6
+    assert (told.memory.summary_BH - untold.memory.summary_BH).abs().max() < 1e-6
 
 
 def test_a_what_if_is_asked_by_layer_direction_and_position() -> None:

@@ -450,9 +450,10 @@ def test_the_shorter_of_two_limits_holds() -> None:
 
 
 @pytest.mark.parametrize("distinct", [3, 40, 10**6], ids=["many-ties", "ties", "hardly-a-tie"])
-def test_top_of_wide_rows_is_that_of_a_stable_sort(distinct: int) -> None:
+@pytest.mark.parametrize("width", [64 * 60, 6_000, 6_007], ids=["blocks-of-64", "blocks-of-100", "no-blocks"])
+def test_top_of_wide_rows_is_that_of_a_stable_sort(width: int, distinct: int) -> None:
     torch.manual_seed(0)
-    scores_KV = torch.randint(0, distinct, (48, 64 * 60)).float()
+    scores_KV = torch.randint(0, distinct, (48, width)).float()
     scores_KV[3] = -math.inf
     scores_KV[4, 7:] = -math.inf
     for count in (1, 4, 11):

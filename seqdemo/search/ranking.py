@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -11,7 +12,8 @@ from torch import Tensor
 from seqdemo.config import SearchOptions, length_penalty
 from seqdemo.errors import InputError
 
-BLOCK, MANY = 64, 2**17  # numbers a block; from so many numbers on, a top-k by blocks is the quicker one
+BLOCKS = range(64, 129)  # numbers a block
+MANY = 2**17  # from so many numbers on, a top-k by blocks is the quicker one
 LEAST = torch.finfo(torch.float32).tiny  # stands for an attention sum of exactly 0, whose logarithm would rank nothing
 
 
@@ -33,14 +35,21 @@ def largest(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """`torch.topk`; over many rows of many numbers in two thirds of its time, by looking only into the `count` blocks of
     each row with the largest maxima: the others hold none that these do not match."""
     rows, width = scores_KV.shape
-    blocks = width // BLOCK
-    if scores_KV.numel() < MANY or width % BLOCK or blocks < 4 * count or not scores_KV.is_contiguous():
+    block = block_of(width) if scores_KV.numel() >= MANY and scores_KV.is_contiguous() else 0
+    blocks = width // block if block else 0
+    if blocks < 4 * count:
         return scores_KV.topk(count, dim=1)
-    blocks_NM = scores_KV.view(-1, BLOCK)
+    blocks_NM = scores_KV.view(-1, block)
     block_KC = blocks_NM.amax(1).view(rows, blocks).topk(count, dim=1, sorted=False).indices
     first_K1 = torch.arange(rows)[:, None] * blocks
     values_KC, at_KC = blocks_NM.index_select(0, (block_KC + first_K1).flatten()).view(rows, -1).topk(count, dim=1)
-    return values_KC, block_KC.gather(1, at_KC.div(BLOCK, rounding_mode="floor")) * BLOCK + at_KC % BLOCK
+    return values_KC, block_KC.gather(1, at_KC.div(block, rounding_mode="floor")) * block + at_KC % block
+
+
+@cache
+def block_of(width: int) -> int:
+    """Into what a row is cut: without rest, and so that hardly any number is left over where 32 are compared at once."""
+    return min((size for size in BLOCKS if width % size == 0), key=lambda size: size % 32, default=0)
 
 
 def _settle_ties(scores_KV: Tensor, values_KC: Tensor, places_KC: Tensor, count: int) -> tuple[Tensor, Tensor]:
