@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from seqdemo.checkpoints import write_manifest
+from seqdemo.text import SPECIALS
 from tests.spoiling import (
     CONFIG,
     DROPPED,
@@ -54,6 +55,7 @@ from tests.spoiling import (
 ENDLESS = {"type": "Replace", "pattern": {"Regex": "(a*)*b"}, "content": ""}
 CATASTROPHE = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
 DEEP = "[" * 100_000 + "]" * 100_000
+MANY = json.dumps({"keep_space": False, "pieces": [*SPECIALS, "<hi>", *map(chr, range(0x20000, 0x20000 + 70_000))]})
 BOMB = '{"keep_space": false, "pieces": [' + "[]," * 5_000_000 + "[]]}"
 
 
@@ -82,6 +84,9 @@ def folders() -> Iterator[Case]:
     yield unsigned("an edited card", put("README.md", "# better"), "")
     yield Case("no figures", drop("metrics.json"))
     yield Case("figures that are a list", put("metrics.json", "[1]"), "metrics.json must hold a JSON object")
+    yield unsigned(
+        "figures without end", put("metrics.json", '{"a": [' + "[]," * 100_000 + "[]]}"), "metrics.json: .* bytes, more than"
+    )
     yield Case("figures that are no JSON", put("metrics.json", "{'a': 1}"), "metrics.json is not JSON")
 
 
@@ -221,6 +226,7 @@ def tokenizers() -> Iterator[Case]:
     yield from (Case(f"characters with {name}", pieces(change), says) for name, change, says in changes)
     yield Case("characters that are a pickle", put(PIECES, evil_pickle), "not JSON")
     yield Case("characters nested deeply", put(PIECES, DEEP), "nested too deeply")
+    yield Case("characters without number", put(PIECES, MANY), "has 70,005 pieces; at most 65,536")
     yield Case("characters that fill the memory", put(PIECES, BOMB), "too much memory")
     garbage = [
         ("garbage", b"\xff" * 500),

@@ -210,6 +210,16 @@ def test_no_commit_in_the_answer(hub: Hub, sha: str) -> None:
         checkpoints.load(REPO)
 
 
+def test_no_password_of_an_address_is_told(hub: Hub, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://user:secret@127.0.0.1:9")
+    with refused("proxy", "cannot be used: http://127.0.0.1:9. Correct it"):
+        checkpoints.load(REPO)
+    monkeypatch.delenv("HTTP_PROXY")
+    monkeypatch.setenv("HF_ENDPOINT", "http://user:secret@127.0.0.1:9")
+    with refused("refused", "The Hub at http://127.0.0.1:9 refuses"):
+        checkpoints.load(REPO)
+
+
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
 def test_a_proxy_that_is_not_there(hub: Hub, sha: str, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "http://127.0.0.1:9")

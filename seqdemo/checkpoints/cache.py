@@ -14,6 +14,7 @@ from seqdemo.errors import InputError
 
 COMMIT = re.compile("[0-9a-f]{40}")
 ORPHAN_SECONDS = 600.0
+IN_USE_SECONDS = 120.0  # longer than one load takes
 GB = 1 << 30
 
 
@@ -73,7 +74,7 @@ def sweep(cache: Path, repo: str = "*", seconds: float = ORPHAN_SECONDS) -> list
     return removed
 
 
-def trim(cache: Path, ceiling: int = 2 * GB, untouched: float = ORPHAN_SECONDS) -> list[Path]:
+def trim(cache: Path, ceiling: int = 2 * GB, untouched: float = IN_USE_SECONDS) -> list[Path]:
     """Remove the repositories that were used longest ago until the rest fits."""
     found = [(path.stat().st_mtime, _size(path), path) for path in cache.glob("models--*") if path.is_dir()]
     total, removed = sum(size for _, size, _ in found), []

@@ -13,6 +13,7 @@ from typing import Any
 
 from seqdemo.checkpoints.client import Failure, Watch, run_child
 from seqdemo.checkpoints.folder import parse_json
+from seqdemo.config import MAX_VOCABULARY
 from seqdemo.errors import InputError
 from seqdemo.text import SPECIALS, TOKENIZERS, Characters, Subwords, Tokenizer, Words
 
@@ -58,6 +59,8 @@ def take_apart(spec: dict[str, str], data: bytes) -> None:
     """What the child does: structure, then the parser, then some texts there and back."""
     STRUCTURE[spec["kind"]](spec["file"], data)
     tokenizer = parse(spec, data)
+    if len(tokenizer) > MAX_VOCABULARY:  # told here, before its pieces take memory in the parent
+        raise InputError(f"{spec['file']} has {len(tokenizer):,} pieces; at most {MAX_VOCABULARY:,} are allowed.")
     for index in range(len(tokenizer)):
         tokenizer.decode([index])
     for text in EXERCISE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from seqdemo.checkpoints.client import Failure
 from seqdemo.errors import InputError
@@ -42,6 +43,7 @@ SENTENCES = {
     "crashed": "The process that talks to the Hub ended unexpectedly; try again.",
     "unknown": "{repo}: {detail}.",
 }
+USER_AND_PASSWORD = re.compile(r"//[^/\s]*@")  # in an address; visitors of the app read these sentences
 
 
 class HubError(InputError):
@@ -56,11 +58,12 @@ def hub_error(failure: Failure, repo: str, revision: str = "", cache: str = "") 
     if failure.kind == "refused-file":
         return InputError(failure.detail)
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    detail = " ".join(failure.detail.split()).rstrip(".") or "no reason given"
     words = {
         "repo": repo,
         "revision": revision,
         "cache": cache,
-        "detail": " ".join(failure.detail.split()).rstrip(".") or "no reason given",
-        "endpoint": endpoint,
+        "detail": USER_AND_PASSWORD.sub("//", detail),
+        "endpoint": USER_AND_PASSWORD.sub("//", endpoint),
     }
     return HubError(failure.kind, SENTENCES.get(failure.kind, SENTENCES["unknown"]).format(**words))
