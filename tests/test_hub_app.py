@@ -86,6 +86,15 @@ def test_a_model_is_offered_then_fetched_at_the_commit_that_was_offered(
     assert answers.load({"look": {"repo": THEIRS, "revision": commit}}, *NOBODY)["offer"]["cached"]
 
 
+@pytest.mark.parametrize("tests", [[], {"a": {"by_length": [1]}}, {"a": {"beam": {"bleu": 10**400}}}, {"a": {"units": [7]}}, 3])
+def test_figures_of_any_form_do_not_bar_a_model(hub: Hub, answers: Answers, speller: Path, tmp_path: Path, tests: Any) -> None:
+    folder = shutil.copytree(speller, tmp_path / "odd")
+    (folder / "metrics.json").write_text(json.dumps({"tests": tests}))
+    checkpoints.write_manifest(folder)
+    hub.add("visitor/odd", staged(folder))
+    assert answers.load({"load": {"repo": "visitor/odd"}}, *NOBODY)["loaded"]["sizes"]
+
+
 def test_only_who_loaded_it_has_it(hub: Hub, commit: str, answers: Answers) -> None:
     name = answers.load({"load": {"repo": THEIRS, "revision": commit}}, *NOBODY)["loaded"]["name"]
     mine, bundled = (answers.answer(word(which, [name]))["columns"]["A"] for which in (name, "tiny-transliterator"))
