@@ -44,7 +44,6 @@ class Cell(nn.Module):
 
     blocks = 1
     past_blocks = 1
-    gate_names: tuple[str, ...] = ()
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -73,8 +72,6 @@ class Cell(nn.Module):
 class Elman(Cell):
     """h' = tanh(W x + U h + b)"""
 
-    gate_names = ("hidden",)
-
     def step(self, zx_KG: Tensor, state: State, gate: Ask = keep) -> tuple[State, Gates]:
         h = gate("hidden", tanh(torch.addmm(zx_KG, state.h, self.U)))
         return Hidden(h), {"hidden": h}
@@ -87,7 +84,6 @@ class LSTM(Cell):
     """
 
     blocks = past_blocks = 4
-    gate_names: tuple[str, ...] = ("input", "forget", "output", "candidate", "cell", "hidden")
 
     def initial(self, h_KH: Tensor) -> State:
         return HiddenCell(h_KH, torch.zeros_like(h_KH))
@@ -132,21 +128,18 @@ class LSTMNoInput(AblatedLSTM):
     """LSTM-i: c' = f * c + g"""
 
     gates = ("forget", "output")
-    gate_names = (*gates, "candidate", "cell", "hidden")
 
 
 class LSTMNoForget(AblatedLSTM):
     """LSTM-f: c' = c + i * g"""
 
     gates = ("input", "output")
-    gate_names = (*gates, "candidate", "cell", "hidden")
 
 
 class LSTMNoOutput(AblatedLSTM):
     """LSTM-o: h' = tanh(c')"""
 
     gates = ("input", "forget")
-    gate_names = (*gates, "candidate", "cell", "hidden")
 
 
 class GRU(Cell):
@@ -156,7 +149,6 @@ class GRU(Cell):
     """
 
     blocks = past_blocks = 3
-    gate_names = ("reset", "update", "candidate", "hidden")
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__(inputs, hidden)
@@ -177,7 +169,6 @@ class MUT(Cell):
     passes through W first where their sizes differ (they almost always do), and is taken bare where they agree."""
 
     blocks = 3
-    gate_names = ("reset", "update", "candidate", "hidden")
     packable = False  # a step multiplies by blocks of U, not by the whole
     bare: tuple[int, int] | None = None  # rows of W (in units of H) that stand for the bare input
 

@@ -115,7 +115,7 @@ class Seq2Seq(nn.Module):
 
     def inference(self) -> Seq2Seq:
         """The model as it computes fastest now."""
-        return prepared(self).model if inferring(self) else self  # type: ignore[no-any-return]
+        return prepared(self).model if inferring(self) else self
 
     def read(self, source: Tensor, mask_BS: Tensor | None, ask: AskAt | None, with_gates: bool) -> Encoded:
         if isinstance(self.encoder, ImageEncoder):

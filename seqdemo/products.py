@@ -90,7 +90,8 @@ class WholeLSTM:
         """The hidden vector after each step."""
         nothing_BH = x_BSI.new_zeros(len(x_BSI), self.hidden)
         weights = (self.W, self.U, self.b, self.no_second_b)
-        shape = (False, [], self.KIND, self.hidden, 1, True, False, False, False)
+        shape: tuple[Any, ...] = (False, [], self.KIND, self.hidden, 1, True, False, False, False)
+        h_SBH: Tensor
         h_SBH, *_ = torch.ops.aten.mkldnn_rnn_layer(x_BSI.transpose(0, 1).contiguous(), *weights, nothing_BH, nothing_BH, *shape)
         return h_SBH.transpose(0, 1)
 
@@ -108,8 +109,8 @@ def twin(module: Module) -> Module:
     other._modules = {**module._modules, **children}
     other._parameters = {name: value for name, value in module._parameters.items() if name not in weights}
     other.__dict__.update(weights)
-    if hasattr(module, "for_inference"):
-        other.__dict__.update(module.for_inference())
+    more = getattr(module, "for_inference", None)
+    other.__dict__.update(more() if more else {})
     return other
 
 

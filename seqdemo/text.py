@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -263,10 +263,3 @@ def load_tokenizer(folder: Path, spec: dict[str, Any]) -> Tokenizer:
     if not name or Path(name).name != name:
         raise InputError(f"A tokenizer file is a bare file name, not {name!r}.")
     return kind.parse((folder / name).read_bytes())
-
-
-def words_of(strings: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The spans (start, end) of pieces that make up each word."""
-    pieces = list(strings)
-    starts = [index for index, piece in enumerate(pieces) if not index or piece.startswith(SPACE_MARK)]
-    return zip(starts, [*starts[1:], len(pieces)])

@@ -42,7 +42,7 @@ def dying_write(place: str, after: int) -> None:
         count += path.name.startswith("state-")
         if not path.name.startswith("state-") or count != after:
             return whole(path, data)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         if place in ("half", "unsynced"):
             temporary.write_bytes(data[: len(data) // 2] if place == "half" else data)
         elif place == "unnamed":

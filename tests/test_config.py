@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from seqdemo.attention import SCORES
 from seqdemo.cells import CELLS
 from seqdemo.config import (
-    CELL_GATES,
     CELL_NAMES,
     DECODER_NAMES,
     SCORE_NAMES,
@@ -27,7 +26,6 @@ from seqdemo.errors import InputError
 
 def test_the_names_are_those_of_the_parts() -> None:
     assert tuple(CELLS) == CELL_NAMES and tuple(SCORES) == SCORE_NAMES and tuple(DECODERS) == DECODER_NAMES
-    assert {name: cell.gate_names for name, cell in CELLS.items()} == CELL_GATES
 
 
 def model(**changes: Any) -> ModelConfig:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from seqdemo.cells import CELLS, Ask
+from seqdemo.config import CELL_GATES
 from seqdemo.encoders import Encoded, ImageEncoder, TextEncoder, mirror, reorder
 from seqdemo.products import packable, twin
 from tests.small_models import small_config, stir
@@ -103,7 +104,7 @@ def test_a_what_if_is_asked_by_layer_direction_and_position() -> None:
     x_BSE, mask_BS = torch.randn(2, 4, 16, dtype=torch.float64), torch.arange(4) < torch.tensor([[4], [3]])
     with torch.no_grad():
         edited, untouched = encoder(x_BSE, mask_BS, ask).memory.states_BSH, encoder(x_BSE, mask_BS).memory.states_BSH
-    names = CELLS["lstm"].gate_names
+    names = CELL_GATES["lstm"]
     assert asked == {(la, d, t, n) for la in (0, 1) for d in ("forward", "backward") for t in range(4) for n in names}
     assert not edited[:, 2, 16:].any(), "position 2 is clamped in both sentences, though one is shorter"
     changed_BS = (edited != untouched).any(2)

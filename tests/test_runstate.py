@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from seqdemo.checkpoints import folder
 from seqdemo.errors import InputError
 from training import runstate
 
@@ -78,7 +79,7 @@ def test_a_write_that_fails_leaves_the_state_before_and_no_litter(
         raise OSError(number, os.strerror(number))
 
     if moment == "write":
-        monkeypatch.setattr(runstate, "open", fail, raising=False)
+        monkeypatch.setattr(folder, "open", fail, raising=False)
     else:
         monkeypatch.setattr(runstate.os, "fsync" if moment == "fsync" else "replace", fail)
     with pytest.raises(OSError) as caught:
@@ -95,7 +96,7 @@ def test_a_write_that_fails_leaves_the_state_before_and_no_litter(
 def test_a_full_device_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, 1)
     opened = open
-    monkeypatch.setattr(runstate, "open", lambda path, mode: opened("/dev/full", mode), raising=False)
+    monkeypatch.setattr(folder, "open", lambda path, mode: opened("/dev/full", mode), raising=False)
     with pytest.raises(OSError) as caught:
         save(tmp_path, 2)
     assert "the disk is full" in str(runstate.unwritable(caught.value, tmp_path))
@@ -104,7 +105,7 @@ def test_a_full_device_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_what_a_killed_process_left_in_the_middle_of_a_write_is_cleared_away(tmp_path: Path) -> None:
     save(tmp_path, 1)
-    (tmp_path / ".state-00000002-0123456789abcdef.safetensors.77.tmp").write_bytes(b"half")
+    (tmp_path / ".state-00000002-0123456789abcdef.safetensors.77.part").write_bytes(b"half")
     assert step_of(tmp_path) == 1
     save(tmp_path, 3)
     assert not list(tmp_path.glob(".*"))

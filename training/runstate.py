@@ -19,6 +19,7 @@ from safetensors.torch import load as parse
 from safetensors.torch import save as dump
 from torch import Tensor
 
+from seqdemo.checkpoints.folder import replace_file
 from seqdemo.errors import InputError
 
 PATTERN = "state-*.safetensors"
@@ -32,15 +33,7 @@ class Saved(NamedTuple):
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Temporary file, fsync, rename, fsync of the folder: after a crash the old file or the new one is there, whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_file(path, data)
     sync_folder(path.parent)
 
 
@@ -81,7 +74,7 @@ def save(folder: Path, step: int, tensors: dict[str, Tensor], values: dict[str, 
     path = folder / f"state-{step:08d}-{hashlib.sha256(data).hexdigest()[:16]}.safetensors"
     write_atomically(path, data)
     before = [old for old in states(folder) if old.name < path.name][:1]
-    for old in {*states(folder), *folder.glob(".state-*.tmp")} - {path, *before}:
+    for old in {*states(folder), *folder.glob(".state-*.part")} - {path, *before}:
         old.unlink(missing_ok=True)
     return path
 
