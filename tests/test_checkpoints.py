@@ -16,13 +16,13 @@ from safetensors.torch import load_file
 from seqdemo import checkpoints
 from seqdemo.checkpoints.pieces import SECONDS
 from seqdemo.checkpoints.store import blueprint, load_folder
-from seqdemo.checkpoints.weights import fill
+from seqdemo.checkpoints.weights import AT_ONCE, all_finite, fill
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.text import SPECIALS, Characters, Subwords, Words
 from tests.malformed import CASES, make
-from tests.spoiling import CHARS, SIZES, Case, evil_pickle, good, mark_of
+from tests.spoiling import CHARS, SIZES, Case, evil_pickle, good, mark_of, set_nan, tensors
 
 
 def text_model(**changes: object) -> Seq2Seq:
@@ -222,6 +222,25 @@ def test_a_malformed_checkpoint_is_refused_with_the_reason_and_nothing_in_it_run
         checkpoints.load(folder)
     assert time.monotonic() - begun < 2 * SECONDS  # of which a tokenizer may take half
     assert not mark_of(folder).exists()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_numbers_are_finite_as_torch_has_it(dtype: torch.dtype) -> None:
+    extremes = [0.0, -0.0, torch.finfo(dtype).max, torch.finfo(dtype).min, torch.finfo(dtype).smallest_normal / 2]
+    for value in [*extremes, float("nan"), float("inf"), -float("inf")]:
+        numbers = torch.zeros(2 * AT_ONCE + 3, dtype=dtype)
+        numbers[-1] = value
+        found = all_finite(memoryview(numbers.view(torch.uint8).numpy()), dtype)  # type: ignore[arg-type]
+        assert found == bool(torch.isfinite(numbers).all())
+
+
+def test_no_memory_is_taken_for_numbers_before_all_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = good(tmp_path / "good", "text")
+    tensors(set_nan(float("nan")))(folder)
+    checkpoints.write_manifest(folder)
+    monkeypatch.setattr(torch, "frombuffer", None)
+    with pytest.raises(InputError, match="decoder.mix.bias holds NaN"):
+        checkpoints.load(folder)
 
 
 def test_the_payloads_would_fire_where_a_pickle_is_opened(tmp_path: Path) -> None:
