@@ -20,6 +20,7 @@ class Visit:
     def __init__(self, browser: Any, address: str, **context: Any) -> None:
         self.address = address
         self.context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True, **context)
+        self.context.set_default_timeout(90_000)  # a busy machine is no fault of the pages
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.foreign: list[str] = []
@@ -35,7 +36,7 @@ class Visit:
 
     def open(self, path: str = "") -> Any:
         self.page.goto(f"{self.address}/{path}")
-        self.page.wait_for_selector(".s-cards article, .s-column .s-line", timeout=20_000)
+        self.page.wait_for_selector(".s-cards article, .s-column .s-line", state="attached", timeout=90_000)
         return self.page
 
     def outputs(self) -> list[str]:

@@ -42,6 +42,29 @@ def test_the_worked_result_needs_no_model(visit: Visit, served: Any) -> None:
     assert served[1].asked == before
 
 
+@pytest.mark.parametrize("path", ["", "language-model", "models"])
+def test_the_page_is_drawn_before_the_scripts_of_gradio_come(visit: Visit, path: str) -> None:
+    visit.page.route("**/assets/*.js", lambda route: route.abort())
+    page = visit.open(path)
+    assert page.locator(".s-early h1").count() == 1
+    if path != "models":
+        assert all(visit.outputs())
+
+
+def test_what_is_typed_before_gradio_is_there_is_decoded_when_it_is(visit: Visit) -> None:
+    held: list[Any] = []
+    visit.page.route("**/assets/HTML*.js", lambda route: held.append(route))
+    page = visit.open()
+    page.fill("#s-input", "Zwei Hunde rennen")
+    page.wait_for_timeout(400)
+    assert visit.calls == 0 and page.locator(".s-early").count() == 1
+    for route in held:
+        route.continue_()
+    page.wait_for_function("seqdemo.page.columns.B.source.pieces.join('').includes('Hunde')")
+    assert page.locator(".s-early").count() == 0 and page.input_value("#s-input") == "Zwei Hunde rennen"
+    assert page.evaluate("document.activeElement.id") == "s-input"
+
+
 def test_typing_decodes_again_and_the_link_follows(visit: Visit) -> None:
     page = visit.open()
     first = visit.outputs()
@@ -230,11 +253,13 @@ def test_reranking_stays_in_the_browser(visit: Visit, served: Any) -> None:
     page.click("#s-column-b .s-more summary")
     page.select_option("#s-column-b select[data-option=length_norm]", "power")
     visit.settle()
-    spent = page.evaluate("""() => { const t = performance.now();
-        seqdemo.page.state.columns.B.options.alpha = 2; seqdemo.page.rerank('B'); return performance.now() - t; }""")
+    asked, calls = served[1].asked, visit.calls
+    before = page.inner_text("#s-column-b .s-scores")
+    page.evaluate("() => { seqdemo.page.state.columns.B.options.alpha = 2; seqdemo.page.rerank('B'); }")
+    assert page.inner_text("#s-column-b .s-scores") != before
     scores = page.evaluate("seqdemo.page.columns.B.hypotheses.map((h) => [h.score, h.total / h.tokens.length ** 2])")
     assert all(score == pytest.approx(expected) for score, expected in scores)
-    assert spent < 250  # the machine may be busy; tests/benchmarks measures
+    assert (served[1].asked, visit.calls) == (asked, calls)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -275,20 +300,20 @@ def test_exact_search_shows_progress_and_stops(visit: Visit, served: Any) -> Non
     page.select_option("#s-column-b .s-strategy", "exact")
     page.wait_for_function("document.querySelector('.s-busy').innerText.includes('prefixes followed')")
     page.get_by_role("button", name="Stop").click()
-    assert served[1].cancelled.wait(1.0)
+    assert served[1].cancelled.wait(20)
     assert "Stopped" in page.inner_text(".s-busy")
     page.select_option("#s-column-b .s-strategy", "greedy")
     visit.settle()
     assert "agree" in page.inner_text(".s-finding")
 
 
-def test_closing_the_tab_frees_the_worker_within_a_second(visit: Visit, served: Any) -> None:
+def test_closing_the_tab_frees_the_worker(visit: Visit, served: Any) -> None:
     page = visit.open()
     served[1].cancelled.clear()
     page.select_option("#s-column-b .s-strategy", "exact")
     page.wait_for_function("document.querySelector('.s-busy').innerText.includes('prefixes followed')")
     page.close()
-    assert served[1].cancelled.wait(1.0)
+    assert served[1].cancelled.wait(20)  # the search would last a minute; test_ui has the second
 
 
 def test_the_last_of_many_changes_wins(visit: Visit) -> None:
@@ -339,10 +364,70 @@ def test_the_unit_that_tracks_a_quotation_is_found(visit: Visit) -> None:
     page = visit.open("language-model")
     visit.settle()
     page.wait_for_selector(".s-text span")
+    assert page.input_value("#s-unit") == "3"  # the measured one, from the start
+    page.get_by_role("button", name="Next unit").click()
+    assert page.input_value("#s-unit") == "4"
+    colours = page.eval_on_selector_all(".s-text span", "(nodes) => nodes.map((node) => node.style.background).join()")
     page.get_by_role("button", name="quotation").click()
     assert "quotation" in page.inner_text("#s-panel-text .s-says >> nth=1")
-    unit = page.input_value("#s-unit")
-    page.get_by_role("button", name="Next unit").click()
-    assert page.input_value("#s-unit") != unit
+    assert page.input_value("#s-unit") == "3"
+    assert colours != page.eval_on_selector_all(".s-text span", "(nodes) => nodes.map((node) => node.style.background).join()")
     page.get_by_role("button", name="Probability").click()
-    assert "bits a character" in page.inner_text("#s-panel-text")
+    assert "nats a character" in page.inner_text("#s-panel-text") and "1.25" in page.inner_text("#s-panel-text")
+
+
+def test_a_model_that_read_something_else_is_one_click_away(visit: Visit) -> None:
+    page = visit.open("language-model")
+    page.fill("#s-input", "my own (text")
+    page.wait_for_function("seqdemo.page.columns.B.source.pieces.join('') === 'my own (text'")
+    visit.settle()
+    page.get_by_role("button", name="comments").click()
+    page.get_by_role("button", name="See it in letters-of-code").click()
+    page.wait_for_function("seqdemo.page.columns.B.spec.checkpoint === 'letters-of-code'")
+    visit.settle()
+    page.wait_for_function("document.querySelector('#s-unit').value === '2'")
+    assert page.input_value("#s-input") == "my own (text"
+    assert page.evaluate("Object.values(seqdemo.page.columns).map((column) => column.spec.checkpoint)") == ["letters-of-code"] * 2
+    page.get_by_role("button", name="letters-english", exact=True).click()
+    page.wait_for_function("seqdemo.page.columns.A.spec.checkpoint === 'letters-english'")
+    assert page.input_value("#s-input") == "my own (text"
+
+
+def test_words_taken_on_a_continuation_begin_after_the_text(visit: Visit) -> None:
+    page = visit.open("language-model")
+    page.click("#s-tab-tree")
+    page.select_option("#s-column-b .s-strategy", "beam")
+    visit.settle()
+    node = page.locator("[role=treeitem][aria-level='1']").nth(1)
+    name = node.locator("text").first.text_content()
+    node.click()
+    page.get_by_role("button", name="Take this").click()
+    visit.settle()
+    assert not page.is_visible("#s-column-b .s-message")
+    assert visit.outputs()[1].startswith(name)
+    page.get_by_role("button", name="As Python").click()
+    given = len(page.input_value("#s-input"))
+    assert f"Force(position={given}, " in page.inner_text(".s-code pre")
+
+
+def test_another_language_keeps_the_word_and_the_link(visit: Visit) -> None:
+    page = visit.open("transliterate")
+    page.fill("#s-input", "namaste")
+    assert page.locator("#s-language option").all_inner_texts() == ["Hindi (Devanagari)", "Urdu (Arabic)"]
+    page.select_option("#s-language", "ur")
+    visit.settle()
+    page.wait_for_function("location.search.includes('language=ur')")
+    assert page.input_value("#s-input") == "namaste"
+    assert page.evaluate("seqdemo.page.message(['A'], {}).language") == "ur"
+
+
+def test_an_example_is_no_longer_marked_once_its_text_is_another(visit: Visit) -> None:
+    page = visit.open()
+    assert page.locator(".s-example[aria-pressed=true]").count() == 1 and page.inner_text(".s-shows")
+    page.fill("#s-input", "etwas anderes")
+    assert page.locator(".s-example[aria-pressed=true]").count() == 0 and not page.inner_text(".s-shows")
+
+
+def test_the_map_says_how_far_to_trust_it(visit: Visit) -> None:
+    told = visit.open("caption").inner_text(".s-trust")
+    assert "58.0 %" in told and "56.3 %" in told and "middle of the picture" in told

@@ -23,10 +23,11 @@ from seqdemo.config import SearchOptions
 from seqdemo.edits import EDITS, AttentionBlend, AttentionRow, Ban, ClampGate, Force, edit_to_json
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import memory_only, packed, packed_bytes, trace_payload, tree_payload
-from seqdemo.ui import checks, fields, launch, pages
+from seqdemo.ui import assets, checks, fields, launch, pages
 from seqdemo.ui.answers import FAULT, Answers
 from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.component import packed_value
+from seqdemo.ui.early import drawn_early
 from tests import fixtures_records as toy
 from tests.toy_app import ToyService, toy_app, write_cards
 
@@ -275,6 +276,19 @@ def test_nothing_heavy_is_imported_before_a_question() -> None:
     code = f"import sys, seqdemo.ui.launch; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stderr[-500:]
+
+
+def test_a_document_carries_sheet_and_scripts_and_nothing_else_is_touched(client: Any) -> None:
+    import httpx
+
+    root = client.src.rstrip("/")
+    answer = httpx.get(root + "/caption")
+    head, body = answer.text.split("</head>", 1)
+    assert assets.head() in head and body.count("seqdemo.early()") == 1
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert httpx.get(root + "/config").json()["components"]
+    for document in (b"<html></html>", b"", b"<gradio-app></gradio-app>"):
+        assert drawn_early(document) == document
 
 
 def test_a_busy_port_is_said_aloud(capsys: pytest.CaptureFixture[str]) -> None:

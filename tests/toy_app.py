@@ -81,7 +81,7 @@ class ToyService:
         return found.trace
 
     def long_work(self, progress: Any, cancel: Any) -> None:
-        for expansions in range(60):
+        for expansions in range(1_200):  # a minute: longer than any test waits
             if cancel and cancel():
                 self.cancelled.set()
                 raise InputError("Stopped.")

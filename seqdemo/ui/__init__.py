@@ -7,6 +7,7 @@ checks     every check on what a browser or a program sends
 service    models, runs and replays behind the pages; loads torch on first use
 answers    a question from the page -> its payload
 catalogue  what a page starts with: models, examples, frozen worked result
+early      draws a page before Gradio's scripts have come
 component  the one gr.HTML subclass every page is made of
 pages      the five pages
 api        the endpoints for programs

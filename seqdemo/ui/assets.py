@@ -45,7 +45,7 @@ def script() -> str:
     """All page scripts inside one function; only `window.seqdemo` leaves it."""
     folder = files("seqdemo.ui.js")
     parts = [lean((folder / f"{name}.js").read_text("utf-8")) for name in SCRIPTS]
-    return "(() => {\n'use strict';\n" + "\n".join(parts) + "\nwindow.seqdemo = { mount };\n})();"
+    return "(() => {\n'use strict';\n" + "\n".join(parts) + "\nwindow.seqdemo = { early, mount };\n})();"
 
 
 def lean(code: str) -> str:

@@ -13,12 +13,14 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 from gradio.utils import get_upload_folder
+from starlette.middleware import Middleware
 
-from seqdemo.ui import assets, pages
+from seqdemo.ui import pages
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.api import add_endpoints
 from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.checks import TASKS
+from seqdemo.ui.early import EarlyPage
 from seqdemo.ui.service import Service
 from seqdemo.ui.theme import theme
 
@@ -79,7 +81,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **m
         strict_cors=True,
         footer_links=[],
         theme=theme(),
-        head=assets.head(),
+        app_kwargs={"middleware": [Middleware(EarlyPage)]},
+        ssr_mode=False,
         **more,
     )
 

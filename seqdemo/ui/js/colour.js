@@ -48,8 +48,12 @@ function inkOn(kind, share) {
   return 0.299 * values[i] + 0.587 * values[i + 1] + 0.114 * values[i + 2] > 140 ? "#10151d" : "#ffffff";
 }
 
+// Read once a theme: asking for a computed style makes the browser compute all of them.
+const colours = new Map();
 function css(name) {
-  return getComputedStyle(document.body).getPropertyValue(`--s-${name}`).trim();
+  const key = (isDark() ? "dark " : "light ") + name;
+  if (!colours.has(key)) colours.set(key, getComputedStyle(document.body).getPropertyValue(`--s-${name}`).trim());
+  return colours.get(key);
 }
 
 function palette() {

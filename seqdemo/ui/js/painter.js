@@ -115,11 +115,18 @@ function shifted(painter, dx, dy) {
   };
 }
 
+const widths = new Map();
 let measurer = null;
 function textWidth(text, size, weight = 400) {
   measurer = measurer || document.createElement("canvas").getContext("2d");
-  measurer.font = `${weight} ${size}px ${FONT}`;
-  return measurer.measureText(text).width;
+  const font = `${weight} ${size}px ${FONT}`;
+  const key = font + text;
+  if (!widths.has(key)) {
+    if (widths.size > 20000) widths.clear();
+    if (measurer.wanted !== font) measurer.font = measurer.wanted = font;
+    widths.set(key, measurer.measureText(text).width);
+  }
+  return widths.get(key);
 }
 
 // draw(painter) with its size -> files. An inline <svg> passes itself instead.

@@ -44,14 +44,10 @@ class TreePanel {
       ends: column.hypotheses.slice(0, 8).map((item) => item.node).filter((node) => node >= 0),
       title: `Search tree of column ${side}, ${strategyName(column.spec.options)}`,
     });
-    if (partAt >= 0 && this.lastKey !== column) this.reveal(partAt);
+    if (this.lastKey && this.lastKey !== column) requestAnimationFrame(() => (this.view.scroller.scrollLeft = 0)); // at once it would force a layout
     this.lastKey = column;
     this.showCard(side, column, picked);
     this.tools.refresh();
-  }
-
-  reveal() {
-    this.view.scroller.scrollLeft = 0;
   }
 
   bars(side, column) {
