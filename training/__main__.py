@@ -205,10 +205,18 @@ def run_export(args: argparse.Namespace) -> int:
     return 0
 
 
+def one_thread() -> None:
+    """The products of a search are small: several threads wait for one another, on a busy machine far longer than they work."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def run_evaluate(args: argparse.Namespace) -> int:
     from training import decoding, headlines
     from training.evaluate import STANDARD, evaluate
 
+    one_thread()
     plan = STANDARD._replace(options=searching(args))
     found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, counted, args.beside)
     if decoding.ranks()[0] == 0:
@@ -220,6 +228,7 @@ def run_evaluate(args: argparse.Namespace) -> int:
 def run_compare(args: argparse.Namespace) -> int:
     from training.compare import compare, sentences
 
+    one_thread()
     first, second = args.checkpoints
     print(sentences(compare(first, second, args.data, args.split, args.dataset, searching(args), progress=counted)))
     return 0
