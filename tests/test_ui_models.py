@@ -56,11 +56,12 @@ def test_measured_units_stand_where_the_evaluation_writes_them(tmp_path: Path) -
 def test_of_many_test_sets_the_mean_the_best_and_the_worst_are_told() -> None:
     tests = {tag: {"beam": {"top1": value}} for tag, value in {"hi": 40.0, "ur": 20.0, "ta": 30.0, "bn": 50.0}.items()}
     assert headline_of({"tests": tests}) == [
-        ["right, %, mean of 4 test sets", "35.0"],
-        ["best, Bengali", "50.0"],
-        ["worst, Urdu", "20.0"],
+        ["words right, mean of 4 test sets", "35.0 %"],
+        ["words right, best: Bengali", "50.0 %"],
+        ["words right, worst: Urdu", "20.0 %"],
     ]
-    assert headline_of({"tests": {"hi": tests["hi"]}}) == [["right, %, Hindi", "40.0"]]
+    assert headline_of({"tests": {"hi": tests["hi"]}}) == [["words right, Hindi", "40.0 %"]]
+    assert headline_of({"tests": {"multi30k": {"greedy": {"bleu": 30.0}}}}) == [["BLEU, Multi30k", "30.0"]]
 
 
 def test_languages_are_named_in_words(tmp_path: Path) -> None:
@@ -137,7 +138,9 @@ class Shelf:
         if repo != "user/model":
             raise InputError("There is no repository of that name.")
         progress(5, 10)
-        return SimpleNamespace(config=self.config, metrics={}, card="---\nx: 1\n---\n# Card <b>", revision="a" * 40)
+        return SimpleNamespace(
+            config=self.config, metrics={}, card="---\nx: 1\n---\n# Card <b>", summary="What it is.", revision="a" * 40
+        )
 
 
 def test_a_visitor_s_model_is_named_by_its_commit(answers: Answers, tmp_path: Path) -> None:

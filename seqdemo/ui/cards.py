@@ -20,7 +20,7 @@ SCRIPTS = {
 CELL_TITLES = {"lstm": "LSTM", "lstm-b": "LSTM", "gru": "GRU", "elman": "Elman", "mut1": "MUT1", "mut2": "MUT2", "mut3": "MUT3"}
 ORDERS = {"context-once": "context once", "context-each": "context each step"}
 READ = {"lm-tolstoy": "War and Peace", "lm-c": "C code (SQLite)"}  # what a language model has read
-SCORES = {"bleu": "BLEU", "top1": "right, %", "bleu4": "BLEU-4"}
+SCORES = {"bleu": "BLEU", "top1": "words right, %", "bleu4": "BLEU-4"}
 TESTS = {"multi30k": "Multi30k", "tatoeba": "Tatoeba", "flickr8k": "Flickr8k"}
 MANY_TESTS = 3
 
@@ -94,21 +94,23 @@ def _bucket(row: dict[str, Any]) -> str:
 
 def headline_of(metrics: dict[str, Any]) -> list[list[str]]:
     """The main figure on each test set, as measured; of many test sets the mean, the best and the worst."""
-    found: list[tuple[str, str, float]] = []
-    for test, tables in metrics.get("tests", {}).items():
-        table = next((tables[name] for name in ("beam", "greedy") if tables.get(name)), {}) if isinstance(tables, dict) else {}
-        found += [(name, test_title(test), table[column]) for column, name in SCORES.items() if column in table]
     nats = metrics.get("text", {}).get("nats_per_character")
     if nats is not None:
         return [["nats a character, text kept out of training", f"{nats:.3f}"]]
-    if len(found) <= MANY_TESTS:
-        return [[f"{name}, {test}", f"{value:.1f}"] for name, test, value in found]
-    low, high = (choose(found, key=lambda row: row[2]) for choose in (min, max))
-    mean = sum(value for _, _, value in found) / len(found)
-    return [
-        [f"{found[0][0]}, mean of {len(found)} test sets", f"{mean:.1f}"],
-        *([f"{word}, {test}", f"{value:.1f}"] for word, (_, test, value) in (("best", high), ("worst", low))),
+    found = [
+        row for test, tables in metrics.get("tests", {}).items() if isinstance(tables, dict) for row in _scores(test, tables)
     ]
+    if len(found) > MANY_TESTS:
+        low, high = (choose(found, key=lambda row: row[2]) for choose in (min, max))
+        mean = sum(value for _, _, value in found) / len(found)
+        ends = [(name, f"{word}: {test}", value) for word, (name, test, value) in (("best", high), ("worst", low))]
+        found = [(found[0][0], f"mean of {len(found)} test sets", mean), *ends]
+    return [[f"{name.removesuffix(', %')}, {test}", f"{value:.1f}" + " %" * name.endswith("%")] for name, test, value in found]
+
+
+def _scores(test: str, tables: dict[str, Any]) -> list[tuple[str, str, float]]:
+    table = tables.get("beam") or tables.get("greedy") or {}
+    return [(name, test_title(test), table[column]) for column, name in SCORES.items() if column in table]
 
 
 def units_of(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 from gradio.utils import get_upload_folder
-from starlette.middleware import Middleware
 
 from seqdemo.ui import pages
 from seqdemo.ui.answers import Answers
@@ -81,7 +80,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **m
         strict_cors=True,
         footer_links=[],
         theme=theme(),
-        app_kwargs={"middleware": [Middleware(EarlyPage)]},
+        app_kwargs={"middleware": [(EarlyPage, (), {})]},
         ssr_mode=False,
         **more,
     )

@@ -108,7 +108,7 @@ class ColumnView {
     chosen.pieces.forEach((piece, t) => {
       const logp = chosen.logps[t];
       const chip = el("span", { class: "s-chip", role: "listitem", tabindex: "0", "data-target": t, style: { "--p": Math.exp(logp).toFixed(4) } },
-        el("bdi", { class: "s-chip-piece" }, pieceName(piece, column.kind.target)), el("span", { class: "s-chip-number" }, signed(logp, 2)));
+        el("bdi", { class: "s-chip-piece" }, pieceName(piece, column.kind.target)), el("span", { class: "s-chip-number", dir: "ltr" }, signed(logp, 2)));
       tipFor(chip, () => this.tokenLines(column, chosen, t));
       this.bench.hoverNode(chip, this.side, "target", t);
       strip.append(chip);

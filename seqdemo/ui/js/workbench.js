@@ -106,7 +106,7 @@ class FindingView {
     if (typeof part === "string") return part;
     if (part.mark === "strong") return el("strong", {}, part.text);
     const [, before, inner, after] = part.text.match(/^(“?)([^]*?)(”?)$/);
-    return el("bdi", { class: `s-ink-${part.mark.toLowerCase()}` }, before, el("span", { class: "s-apart" }, inner), after);
+    return el("bdi", { class: `s-ink-${part.mark.toLowerCase()}`, dir: "ltr" }, before, el("bdi", { class: "s-apart" }, inner), after);
   }
 
   busy(state) {
