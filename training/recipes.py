@@ -28,7 +28,7 @@ class Recipe:
     label_smoothing: float = 0.0
     average: float = 0.0  # decay of the running average of the weights; 0: none
     sampled: float = 0.0  # scheduled sampling: share of inputs that are the model's own guess, at the end of training
-    spread: float = 0.0  # weight of a penalty on attention that favours some states over the whole sentence
+    spread: float = 0.0  # weight of a penalty on attention that favours some states over the whole sentence; 0: none
     subword_dropout: float = 0.0  # share of merges left out when a source sentence is cut up
     stop_dropout: float = 0.0  # share of source sentences whose final full stop is left out: people forget it
     weigh: Mapping[str, int] = field(default_factory=dict)  # origin -> how often its examples stand in an epoch
@@ -155,7 +155,6 @@ CAPTIONER = Recipe(
 CAPTIONER_EACH = replace(
     CAPTIONER,
     name="captioner-plain",
-    spread=0.0,
     model={**CAPTIONER.model, "decoder": "context-each"},
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
@@ -163,7 +162,6 @@ CAPTIONER_EACH = replace(
 CAPTIONER_ONCE = replace(
     CAPTIONER,
     name="captioner-plain-once",
-    spread=0.0,
     model={**CAPTIONER.model, "decoder": "context-once"},
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
 )
