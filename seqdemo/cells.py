@@ -160,7 +160,7 @@ class GRU(Cell):
         r, z = torch.sigmoid(x_gates + h_gates).chunk(2, 1)
         r, z = gate("reset", r), gate("update", z)
         n = gate("candidate", tanh(x_new + r * (h_new + self.d)))
-        h = gate("hidden", n + z * (state.h - n))
+        h = gate("hidden", (1 - z) * n + z * state.h)
         return Hidden(h), {"reset": r, "update": z, "candidate": n, "hidden": h}
 
 
@@ -183,7 +183,7 @@ class MUT(Cell):
         return F.linear(x, self.weight(), self.b)
 
     def mix(self, z: Tensor, r: Tensor, n: Tensor, h: Tensor, gate: Ask) -> tuple[State, Gates]:
-        h = gate("hidden", h + z * (n - h))
+        h = gate("hidden", z * n + (1 - z) * h)
         return Hidden(h), {"reset": r, "update": z, "candidate": n, "hidden": h}
 
 

@@ -29,11 +29,13 @@ function rememberTheme() {
   if (kept && !new URLSearchParams(location.search).has("__theme")) document.body.classList.toggle("dark", kept === "dark");
 }
 
-// The line to the server: what is asked before the component is there waits for it.
+// The line to the server: what is asked, and what is uploaded, before the component is there waits for it.
 class Line {
   constructor() {
     this.waiting = [];
     this.send = (kind, message) => this.trigger(kind, message);
+    const uploader = new Promise((resolve) => { this.uploadWith = resolve; });
+    this.upload = async (file) => (await uploader)(file);
   }
 
   trigger(kind, message) {
@@ -41,8 +43,9 @@ class Line {
     else this.waiting.push([kind, message]);
   }
 
-  connect(trigger) {
+  connect(trigger, upload) {
     this.connected = trigger;
+    this.uploadWith(upload);
     this.waiting.splice(0).forEach(([kind, message]) => trigger(kind, message));
   }
 }
@@ -67,6 +70,7 @@ class Shell {
     }
     const mounts = { workbench: mountWorkbench, models: mountModels };
     this.page = mounts[setup.kind](this.body, this.first, this.line.send);
+    this.page.upload = this.line.upload;
     window.seqdemo.page = this.page;
   }
 
@@ -106,8 +110,7 @@ function mount(element, props, trigger, watch, upload) {
   if (drawn) shell.moveTo(root);
   const { line, page } = shell;
   if (!page) return;
-  page.upload = upload;
-  line.connect(trigger);
+  line.connect(trigger, upload);
   watch("value", () => {
     const answer = JSON.parse(props.value.body);
     page.asker.receive({ ...answer, seq: props.value.seq });
