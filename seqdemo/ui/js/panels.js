@@ -206,7 +206,10 @@ class AttentionPanel {
     this.curveKey = key;
     clear(this.curves);
     if (!lines.length) {
-      this.curves.append(el("p", { class: "s-muted" }, "The measured quality by length comes with the models' metrics; none are loaded for these."));
+      const why = this.bench.setup.task === "caption"
+        ? "Photographs have no length, so there is no curve of quality by length. The measured quality of each model is on the Models page."
+        : "Quality by length comes with a model's metrics; neither of these models has any.";
+      this.curves.append(el("p", { class: "s-muted" }, why));
       return;
     }
     const view = new CurvesView(lines, Math.max(300, (this.node.clientWidth || 800) - 20));
