@@ -35,8 +35,15 @@ class Visit:
         self.calls += "/queue/join" in request.url
 
     def open(self, path: str = "") -> Any:
+        """As soon as something is drawn, which may be before Gradio has come."""
         self.page.goto(f"{self.address}/{path}")
-        self.page.wait_for_selector(".s-cards article, .s-column .s-line", state="attached", timeout=90_000)
+        self.page.wait_for_selector(".s-cards article, .s-column .s-line", state="attached")
+        return self.page
+
+    def come(self, path: str = "") -> Any:
+        """When the page stands in Gradio's."""
+        self.open(path)
+        self.page.wait_for_selector(".s-early", state="detached")
         return self.page
 
     def outputs(self) -> list[str]:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize("path", PAGES)
 def test_a_phone_never_scrolls_sideways(visit: Visit, path: str) -> None:
     visit.page.set_viewport_size({"width": 390, "height": 844})
-    page = visit.open(path)
+    page = visit.come(path)
     wide = "document.documentElement.scrollWidth"
     assert page.evaluate(wide) <= 390
     for tab in page.locator("[role=tab]").all():
@@ -26,11 +26,20 @@ def test_a_phone_never_scrolls_sideways(visit: Visit, path: str) -> None:
         assert page.evaluate(wide) <= 390, tab.inner_text()
 
 
+@pytest.mark.parametrize("path", PAGES)
+def test_nor_does_it_before_gradio_has_come(visit: Visit, path: str) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    visit.page.route("**/assets/*.js", lambda route: route.abort())
+    assert visit.open(path).evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_dark_is_kept_from_page_to_page(visit: Visit) -> None:
-    page = visit.open()
+    page = visit.come()
     page.get_by_role("button", name="Switch between light and dark").click()
     assert page.evaluate("document.body.classList.contains('dark')")
     visit.open("models")
+    assert page.evaluate("document.body.classList.contains('dark')")
+    page.wait_for_selector(".s-early", state="detached")
     assert page.evaluate("document.body.classList.contains('dark')")
     assert page.evaluate("getComputedStyle(document.querySelector('.s-column')).backgroundColor") == "rgb(21, 26, 35)"
 
@@ -41,7 +50,7 @@ def test_axe_finds_nothing(browser: Any, served: Any, path: str, theme: str) -> 
     axe = pytest.importorskip("axe_playwright_python")
     script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
     visit = Visit(browser, served[0], color_scheme=theme)
-    page = visit.open(path)
+    page = visit.come(path)
     page.evaluate(script)
     tabs = page.locator("[role=tab]").all() or [None]
     for tab in tabs:

@@ -341,7 +341,11 @@ def test_a_folder_below_this_one_is_a_checkpoint_and_no_repository(
 def started(*words: str, **more: Any) -> subprocess.Popen[bytes]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-m", "seqdemo", *words], cwd=ROOT, env=surroundings, **pipes)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
+    try:
+        return subprocess.Popen([sys.executable, "-m", "seqdemo", *words], cwd=ROOT, env=surroundings, **pipes)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")

@@ -86,6 +86,7 @@ class Shell {
 
 // Called by the document before Gradio's scripts have come: the page's data stand in the document already.
 let begun = null;
+let themeKept = null;
 function early() {
   const { components } = window.gradio_config || {};
   const own = (components || []).find(({ props }) => props && String(props.elem_id).startsWith("page-"));
@@ -93,7 +94,9 @@ function early() {
   const asked = new URLSearchParams(location.search).get("__theme");
   document.body.classList.toggle("dark", asked ? asked === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
   rememberTheme();
-  const holder = el("div", { class: "s-root s-early" });
+  themeKept = new MutationObserver(rememberTheme); // Gradio sets the system's again
+  themeKept.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  const holder = el("main", { class: "s-root s-early" });
   document.body.prepend(holder);
   begun = new Shell(holder, JSON.parse(own.props.value.body));
   requestAnimationFrame(() => setTimeout(() => begun.fill())); // once the frame is painted
@@ -102,6 +105,7 @@ function early() {
 // Called by the component of each page.
 function mount(element, props, trigger, watch, upload) {
   const first = JSON.parse(props.value.body);
+  if (themeKept) themeKept.disconnect();
   rememberTheme();
   const root = clear(element.querySelector(".s-root"));
   const drawn = begun && begun.name === first.setup.page && begun.root.isConnected;
