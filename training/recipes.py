@@ -209,7 +209,7 @@ SQLITE = replace(
     TOLSTOY,
     name="lm-c",
     data="sqlite-c",
-    epochs=3,
+    epochs=6,
     source_language="c",
     target_language="c",
     about="A character LSTM that has read the C sources of SQLite.",
