@@ -81,10 +81,10 @@ class Readout(nn.Module):
 
 
 class Taught(NamedTuple):
-    """What teacher forcing gives: the logits of every step, and with attention its rows."""
+    """What teacher forcing gives: the logits, and with attention the rows of every step."""
 
     logits_BTV: Tensor
-    weights_BTS: Tensor | None
+    weights: list[Tensor]
 
 
 class Seq2Seq(nn.Module):
@@ -136,13 +136,14 @@ class Seq2Seq(nn.Module):
     def taught(self, source: Tensor, mask_BS: Tensor | None, target_in_BT: Tensor) -> Taught:
         state = self.decoder.start(self.encode(source, mask_BS))
         zx_BTG = self.decoder.stack.first.project(self.drop(self.embed_target(target_in_BT)))
-        steps = []
+        features, weights = [], []
         for zx_BG in zx_BTG.unbind(1):
-            steps.append(self.decoder.step(zx_BG, state))
-            state = steps[-1].state
-        rows = [step.weights_KS for step in steps if step.weights_KS is not None]
-        logits_BTV = self.readout(self.drop(torch.stack([step.features_KR for step in steps], 1)))
-        return Taught(logits_BTV, torch.stack(rows, 1) if rows else None)
+            done = self.decoder.step(zx_BG, state)
+            features.append(done.features_KR)
+            if done.weights_KS is not None:
+                weights.append(done.weights_KS)
+            state = done.state
+        return Taught(self.readout(self.drop(torch.stack(features, 1))), weights)
 
     def stepper(self, memory: Memory, what_if: WhatIf | None = None) -> tuple[StepFunction, DecoderState]:
         """The step function search knows, and the state before <bos> is read: one row a sentence."""

@@ -70,8 +70,8 @@ class PairTask:
             target_in_BT = self.own_guesses(model, batch)
         taught = model.taught(batch.source, batch.mask_BS, target_in_BT)
         total = token_loss(taught.logits_BTV, batch.target_out_BT, smoothing)
-        if self.recipe.spread and model.training and taught.weights_BTS is not None:
-            total = total + self.recipe.spread * unevenness(taught.weights_BTS, batch.target_out_BT != PAD)
+        if self.recipe.spread and model.training and taught.weights:
+            total = total + self.recipe.spread * unevenness(torch.stack(taught.weights, 1), batch.target_out_BT != PAD)
         return Loss(total, batch.tokens)
 
     def own_guesses(self, model: nn.Module, batch: Batch) -> Tensor:
