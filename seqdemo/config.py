@@ -8,6 +8,10 @@ from typing import Any
 from seqdemo.errors import InputError, shown
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
+LANGUAGE_NAMES = {
+    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
+    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
+}  # fmt: skip
 
 _LSTM = ("input", "forget", "output", "candidate", "cell", "hidden")
 _GRU = ("reset", "update", "candidate", "hidden")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from seqdemo.config import LANGUAGE_NAMES
+
 TITLES = {"multi30k": "Multi30k test_2016_flickr", "tatoeba": "Tatoeba test", "flickr8k": "Flickr8k test"}
-LANGUAGES = {
-    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
-    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
-}  # fmt: skip
 
 
 class Column(NamedTuple):
@@ -52,8 +50,8 @@ class Headline(NamedTuple):
 
 def title(metrics: dict[str, Any], test: str) -> str:
     """The name of a test set as a person would say it."""
-    if metrics["task"] == "transliterate" and test in LANGUAGES:
-        return f"Dakshina {LANGUAGES[test]} test"
+    if metrics["task"] == "transliterate" and test in LANGUAGE_NAMES:
+        return f"Dakshina {LANGUAGE_NAMES[test]} test"
     return TITLES.get(test, test)
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from seqdemo.config import ModelConfig, from_json
+from seqdemo.config import LANGUAGE_NAMES, ModelConfig, from_json
 from seqdemo.ui.sizes import sizes
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-LANGUAGE_NAMES = {
-    "bn": "Bengali", "de": "German", "en": "English", "gu": "Gujarati", "hi": "Hindi", "kn": "Kannada", "ml": "Malayalam",
-    "mr": "Marathi", "pa": "Punjabi", "sd": "Sindhi", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Urdu",
-}  # fmt: skip
 SCRIPTS = {
     "bn": "Bengali", "gu": "Gujarati", "hi": "Devanagari", "kn": "Kannada", "ml": "Malayalam", "mr": "Devanagari",
     "pa": "Gurmukhi", "sd": "Arabic", "si": "Sinhala", "ta": "Tamil", "te": "Telugu", "ur": "Arabic",
