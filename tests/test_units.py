@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -68,6 +70,11 @@ def test_code_is_known_by_its_comments() -> None:
     assert "comment" not in units.labels_of("Well, Prince." * 600 + "/*")
 
 
+def found_in(name: str, dev_NU: np.ndarray, dev: units.Labels, test_NU: np.ndarray, test: units.Labels) -> dict[str, Any]:
+    choice = units.choose(dev_NU, dev)[name]
+    return units.judge(name, choice, test_NU[:, choice.unit], test[name])
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_planted_unit_is_found_whichever_way_up_and_judged_on_test(sign: int) -> None:
     chance = np.random.default_rng(0)
@@ -76,10 +83,10 @@ def test_the_planted_unit_is_found_whichever_way_up_and_judged_on_test(sign: int
     dev_NU, test_NU = (chance.normal(size=(len(labels["quotation"]), 12)) for labels in (dev, test))
     dev_NU[:, 7] = sign * (3 * dev["quotation"] + chance.normal(size=len(dev_NU)))
     test_NU[:, 7] = sign * (3 * test["quotation"] + chance.normal(size=len(test_NU)))
-    found = units.find(dev_NU, dev, test_NU, test)["quotation"]
+    found = found_in("quotation", dev_NU, dev, test_NU, test)
     assert (found["unit"], found["sign"]) == (7, sign)
     assert 0.95 < found["dev"] <= 1 and 0.95 < found["test"] <= 1
-    chosen_by_chance = units.find(dev_NU[:, :7], dev, test_NU[:, :7], test)["quotation"]
+    chosen_by_chance = found_in("quotation", dev_NU[:, :7], dev, test_NU[:, :7], test)
     assert chosen_by_chance["dev"] < 0.7 and abs(chosen_by_chance["test"] - 0.5) < 0.1
 
 
@@ -88,6 +95,6 @@ def test_indentation_is_judged_by_correlation_where_it_is_known() -> None:
     labels = units.code_labels(text)
     states = np.zeros((len(text), 2))
     states[:, 1] = 5 - 2 * np.nan_to_num(labels["indentation"], nan=99)
-    found = units.find(states, labels, states, labels)["indentation"]
+    found = found_in("indentation", states, labels, states, labels)
     assert (found["unit"], found["sign"], found["measure"]) == (1, -1, "correlation")
     assert found["dev"] == pytest.approx(1) and found["test"] == pytest.approx(1)

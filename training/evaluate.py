@@ -333,25 +333,30 @@ def nats(checkpoint: Checkpoint, before: str, text: str) -> dict[str, Any]:
 
 
 def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any]:
-    """Chosen on dev text, measured on test text; `layer` and `unit` count from 0."""
+    """Chosen on a part of the dev text, measured on the whole test text; `layer` and `unit` count from 0."""
     model = checkpoint.model
     assert isinstance(model, LanguageModel)
-    read_dev, read_test = (states_and_labels(checkpoint, text) for text in (dev, test))
-    found = units.find(*read_dev, *read_test)
     hidden = model.config.decoder_hidden
-    for row in found.values():
-        row["layer"], row["unit"] = divmod(row["unit"], hidden)
-    return {"characters": len(read_dev[0]), "state": "cell" if "lstm" in model.config.cell else "hidden", **found}
+    dev_NU, dev_labels = states_and_labels(checkpoint, dev, UNIT_CHARACTERS, range(hidden * model.config.decoder_layers))
+    chosen = units.choose(dev_NU, dev_labels)
+    test_NU, test_labels = states_and_labels(checkpoint, test, len(test), [choice.unit for choice in chosen.values()])
+    found = {}
+    for (name, choice), values_N in zip(chosen.items(), test_NU.T):
+        layer, unit = divmod(choice.unit, hidden)
+        found[name] = {**units.judge(name, choice, values_N, test_labels[name]), "layer": layer, "unit": unit}
+    state = "cell" if "lstm" in model.config.cell else "hidden"
+    return {"characters": len(dev_NU), "test_characters": len(test_NU), "state": state, **found}
 
 
-def states_and_labels(checkpoint: Checkpoint, text: str) -> tuple[np.ndarray, units.Labels]:
+def states_and_labels(checkpoint: Checkpoint, text: str, characters: int, kept: Sequence[int]) -> tuple[np.ndarray, units.Labels]:
+    """Of so many characters, in stretches of a thousand from all over the text."""
     assert isinstance(checkpoint.model, LanguageModel)
     ids_N, _ = ids_of(checkpoint, text)
-    spread = min(UNIT_CHARACTERS, len(ids_N) - RUN_UP)
+    spread = min(characters, len(ids_N) - RUN_UP)
     rows = max(1, spread // 1_000)
     length = spread // rows
     starts_R = np.linspace(RUN_UP, len(ids_N) - length, rows).astype(int)
-    states_RLU = read(checkpoint.model, ids_N, starts_R, length, RUN_UP, keep=True).states_RLU
+    states_RLU = read(checkpoint.model, ids_N, starts_R, length, RUN_UP, kept).states_RLU
     assert states_RLU is not None
     where_RL = starts_R[:, None] + np.arange(length)
     labels = {name: labels_N[where_RL].ravel() for name, labels_N in units.labels_of(text).items()}

@@ -1,10 +1,11 @@
 """A language model reads a long text: many stretches side by side, each after a run-up that is read but not counted.
 
-R rows (stretches), L characters counted in each, U units of all layers, W characters of run-up.
+R rows (stretches), L characters counted in each, U units kept of the A of all layers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,20 +32,24 @@ def stretches(first: int, end: int, rows: int = ROWS) -> tuple[np.ndarray, int]:
 
 
 @torch.inference_mode()
-def read(model: LanguageModel, ids_N: np.ndarray, starts_R: np.ndarray, length: int, run_up: int, keep: bool = False) -> Reading:
-    """Each stretch is ids[start : start + length], after <bos> and the `run_up` characters before it."""
+def read(
+    model: LanguageModel, ids_N: np.ndarray, starts_R: np.ndarray, length: int, run_up: int, keep: Sequence[int] = ()
+) -> Reading:
+    """Each stretch is ids[start : start + length], after <bos> and the `run_up` characters before it; the states kept are
+    those of the units named, counted through all layers."""
     width = run_up + length
     target_RT = torch.from_numpy(np.stack([ids_N[start - run_up : start + length] for start in starts_R]))
     given_RT = torch.cat([torch.full((len(target_RT), 1), BOS), target_RT], 1)
     state = model.start(len(target_RT))
     logps, states = [], []
-    for t in range(width + keep):
+    for t in range(width + bool(keep)):
         zx_RG = model.stack.first.project(model.embed_target(given_RT[:, t]))
         r_RR, state, _ = model.read(zx_RG, state)
         if run_up <= t < width:
             logps_RV = torch.log_softmax(model.readout(r_RR), 1)
             logps.append(logps_RV.gather(1, target_RT[:, t : t + 1]))
         if keep and t > run_up:
-            states.append(torch.cat([layer.c if hasattr(layer, "c") else layer.h for layer in state.layers], 1))
+            states_RA = torch.cat([layer.c if hasattr(layer, "c") else layer.h for layer in state.layers], 1)
+            states.append(states_RA[:, keep])
     kept = torch.stack(states, 1).numpy() if keep else None
     return Reading(torch.cat(logps, 1).double().numpy(), kept)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,18 +98,36 @@ def separation(values_N: np.ndarray, labels_N: np.ndarray) -> float:
     return 2 * auc(values_N, labels_N > 0) - 1
 
 
-def find(dev_NU: np.ndarray, dev: Labels, test_NU: np.ndarray, test: Labels) -> dict[str, dict[str, Any]]:
-    """For each label its unit, chosen on dev, with its figure on dev and on test."""
-    found = {}
-    for name, labels_N in dev.items():
-        depth = name in DEPTHS
-        measure = correlation if depth else separation
-        if not depth and not 0 < np.nansum(labels_N) < len(labels_N):
-            continue
-        unit, on_dev = search(dev_NU, labels_N, measure)
-        known_N = ~np.isnan(test[name])
-        on_test = math.copysign(1.0, on_dev) * measure(test_NU[known_N, unit], test[name][known_N])
-        figure = "correlation" if depth else "auc"
-        scaled = [value if depth else (1 + value) / 2 for value in (abs(on_dev), on_test)]
-        found[name] = {"unit": unit, "sign": 1 if on_dev > 0 else -1, "measure": figure, "dev": scaled[0], "test": scaled[1]}
-    return found
+class Choice(NamedTuple):
+    """The unit that tells a label best on the text it was sought on, which way up, and how well (from 0 to 1)."""
+
+    unit: int
+    sign: int
+    figure: float
+
+
+def choose(states_NU: np.ndarray, labels: Labels) -> dict[str, Choice]:
+    """For each label that is both true and false somewhere."""
+    chosen = {}
+    for name, labels_N in labels.items():
+        if name in DEPTHS or 0 < np.nansum(labels_N) < len(labels_N):
+            unit, value = search(states_NU, labels_N, measure_of(name))
+            chosen[name] = Choice(unit, 1 if value > 0 else -1, scaled(name, abs(value)))
+    return chosen
+
+
+def judge(name: str, choice: Choice, values_N: np.ndarray, labels_N: np.ndarray) -> dict[str, Any]:
+    """The chosen unit's row in the metrics, `values_N` being what it said on text that the choice has not seen."""
+    known_N = ~np.isnan(labels_N)
+    on_test = scaled(name, choice.sign * measure_of(name)(values_N[known_N], labels_N[known_N]))
+    figure = "correlation" if name in DEPTHS else "auc"
+    return {"unit": choice.unit, "sign": choice.sign, "measure": figure, "dev": choice.figure, "test": on_test}
+
+
+def measure_of(name: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    return correlation if name in DEPTHS else separation
+
+
+def scaled(name: str, value: float) -> float:
+    """As it is told: a separation as the AUC it came from."""
+    return value if name in DEPTHS else (1 + value) / 2
