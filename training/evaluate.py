@@ -23,6 +23,7 @@ from seqdemo.model import LanguageModel
 from seqdemo.playground import Prompt
 from training import data as public_data
 from training import units
+from training.batches import PASSAGE
 from training.data.records import Dataset, Example, Split
 from training.decoding import Progress, decode, prompts, quiet, ranks
 from training.metrics import caption_words, nats_per_character
@@ -349,11 +350,11 @@ def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any
 
 
 def states_and_labels(checkpoint: Checkpoint, text: str, characters: int, kept: Sequence[int]) -> tuple[np.ndarray, units.Labels]:
-    """Of so many characters, in stretches of a thousand from all over the text."""
+    """Of so many characters from all over the text, read in passages as long as those that the models have learnt from."""
     assert isinstance(checkpoint.model, LanguageModel)
     ids_N, _ = ids_of(checkpoint, text)
     spread = min(characters, len(ids_N) - RUN_UP)
-    rows = max(1, spread // 1_000)
+    rows = max(1, spread // (PASSAGE - RUN_UP))
     length = spread // rows
     starts_R = np.linspace(RUN_UP, len(ids_N) - length, rows).astype(int)
     states_RLU = read(checkpoint.model, ids_N, starts_R, length, RUN_UP, kept).states_RLU

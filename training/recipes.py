@@ -144,6 +144,7 @@ CAPTIONER = Recipe(
     rate=2e-3,
     label_smoothing=0.1,
     average=0.999,
+    spread=0.5,
     metric="cider",
     dev_size=500,
     target_language="en",
@@ -155,6 +156,7 @@ CAPTIONER_EACH = replace(
     CAPTIONER,
     name="captioner-plain",
     model={**CAPTIONER.model, "decoder": "context-each"},
+    spread=0.0,
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
 
@@ -162,6 +164,7 @@ CAPTIONER_ONCE = replace(
     CAPTIONER,
     name="captioner-plain-once",
     model={**CAPTIONER.model, "decoder": "context-once"},
+    spread=0.0,
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
 )
 

@@ -13,7 +13,7 @@ from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
 from training import metrics
-from training.batches import Batch, Epoch, Pairs, openings, readings, windows
+from training.batches import PASSAGE, Batch, Epoch, Pairs, openings, readings, windows
 from training.data.records import Dataset, Example
 from training.loss import token_loss, unevenness
 from training.recipes import Recipe
@@ -166,9 +166,12 @@ class TextTask:
         nats = self.nats(model, self.dev_ids)
         return Score(-nats, nats, ("", "", self.sample(model)))
 
-    def nats(self, model: LanguageModel, ids: np.ndarray, streams: int = 20) -> float:
+    def nats(self, model: LanguageModel, ids: np.ndarray) -> float:
+        """Of passages as long as those it learns from, each after <bos>."""
         state, total, tokens = None, 0.0, 0
-        for inputs, outputs in windows(ids, streams, 500):
+        for inputs, outputs in windows(ids, -(-len(ids) // PASSAGE), 500):
+            if state is None:
+                inputs[:, 0] = BOS
             logits_BTV, state = model(inputs, state)
             total, tokens = total + float(token_loss(logits_BTV, outputs)), tokens + outputs.numel()
         return total / tokens
