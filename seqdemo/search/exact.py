@@ -41,11 +41,11 @@ REASONS = {
 
 def best_above(score_N: np.ndarray, bound: float, count: int) -> np.ndarray:
     """Where the `count` highest of those above the bound stand, highest first, equal ones by lower index."""
-    place_N = np.flatnonzero(score_N > bound)
+    (place_N,) = (score_N > bound).nonzero()
     if len(place_N) > count:
         least = np.partition(score_N[place_N], -count)[-count]
         place_N = place_N[score_N[place_N] >= least]
-    return place_N[np.argsort(-score_N[place_N], kind="stable")][:count]
+    return place_N[(-score_N[place_N]).argsort(kind="stable")][:count]
 
 
 class ExactSearch:
@@ -72,7 +72,8 @@ class ExactSearch:
         progress: Progress | None,
         cancel: Cancel | None,
     ) -> None:
-        self.options, self.scoring, self.limit, self.eos = options, scoring, limit, eos
+        self.options, self.scoring, self.limit = options, scoring, limit
+        self.eos, self.eos_1 = eos, np.array([eos])
         self.progress, self.cancel = progress, cancel
         self.best: list[tuple[float, int, bool]] = []  # (-score, node, finished), best first
         self.stack: list[Opening] = []
@@ -107,7 +108,7 @@ class ExactSearch:
         if written == self.limit:
             self.enlist(logp_KV, np.arange(logp_KV.shape[1]), coverage_K)
             return
-        self.enlist(logp_KV[:, self.eos, None], np.array([self.eos]), coverage_K)
+        self.enlist(logp_KV[:, self.eos, None], self.eos_1, coverage_K)
         logp_KV = logp_KV.copy()
         logp_KV[:, self.eos] = -math.inf
         self.stack.append(Opening(chunk, held, first, logp_KV))
@@ -123,16 +124,16 @@ class ExactSearch:
     def enlist(self, logp_KC: np.ndarray, token_C: np.ndarray, coverage_K: np.ndarray | None) -> None:
         """Put the prefixes continued by these tokens on the list of the best, where they belong there."""
         chunk, bound = self.chunk, self.bound()
-        total_KC = chunk.total_K[:, None] + logp_KC
-        score_KC = self.scoring.score(total_KC, chunk.written + 1, 0.0 if coverage_K is None else coverage_K[:, None])
-        if score_KC.max() <= bound:
-            return
-        score_M = score_KC.ravel()
+        total_M = (chunk.total_K[:, None] + logp_KC).ravel()
+        coverage_M = 0.0 if coverage_K is None else coverage_K.repeat(len(token_C))
+        score_M = self.scoring.score(total_M, chunk.written + 1, coverage_M)
         place_N = best_above(score_M, bound, self.options.nbest)
+        if not len(place_N):
+            return
         row_N, token_N = place_N // len(token_C), token_C[place_N % len(token_C)]
         fate_N = np.where(token_N == self.eos, FINISHED, KEPT)
-        logp_N, total_N = logp_KC[row_N, place_N % len(token_C)], total_KC.ravel()[place_N]
-        node_N = self.nodes.add(chunk.written, chunk.node_K[row_N], token_N, logp_N, total_N, fate_N)
+        logp_N = logp_KC[row_N, place_N % len(token_C)]
+        node_N = self.nodes.add(chunk.written, chunk.node_K[row_N], token_N, logp_N, total_M[place_N], fate_N)
         for score, node, fate in zip(score_M[place_N].tolist(), node_N.tolist(), fate_N.tolist()):
             bisect.insort(self.best, (-score, node, fate == FINISHED))
         del self.best[self.options.nbest :]
@@ -178,7 +179,8 @@ class ExactSearch:
 
     def floor(self, written: int) -> float:
         """The total an open prefix of so many tokens must exceed: `Scoring.reach` solved for the total."""
-        return float(min(self.bound() * self.scoring.penalty(length) for length in (written + 1, self.limit)))
+        bound = self.bound()
+        return min(bound * float(self.scoring.penalty(length)) for length in (written + 1, self.limit))
 
     def open_score(self) -> float:
         """No output that is still open scores higher."""

@@ -13,6 +13,7 @@ import numpy as np
 from seqdemo.records import SearchTree
 from seqdemo.search.recording import TREE_KINDS, empty_tree
 
+LAST_RANK = np.iinfo(TREE_KINDS[5]).max
 ROUNDING = 1e-6  # a first sieve in single precision lets this much more through than the one in double precision
 
 
@@ -69,7 +70,7 @@ class Opening:
         self.table_KV: np.ndarray | None = table_KV
         self.likeliest_K = table_KV.argmax(1)
         self.best_K = self.total_K + table_KV[np.arange(len(table_KV)), self.likeliest_K]
-        self.best = float(self.best_K.max())
+        self.best = max(self.best_K.tolist())
         self.rows = NO_ROWS
 
     def __len__(self) -> int:
@@ -88,14 +89,14 @@ class Opening:
         self.best = float(rows.total_N[0]) if len(rows.total_N) else -math.inf
 
     def _listed(self, table_KV: np.ndarray, floor: float) -> Rows:
-        above_K = np.flatnonzero(self.best_K > floor)
+        (above_K,) = (self.best_K > floor).nonzero()
         least_K = floor - self.total_K[above_K]
         least_K = (least_K - ROUNDING * (1 + np.abs(least_K))).astype(table_KV.dtype)
-        place_N = np.flatnonzero(table_KV[above_K] > least_K[:, None])
+        (place_N,) = (table_KV[above_K] > least_K[:, None]).ravel().nonzero()
         row_N, token_N = above_K[place_N // table_KV.shape[1]], place_N % table_KV.shape[1]
         logp_N = table_KV[row_N, token_N]
         total_N = self.total_K[row_N] + logp_N
-        order_N = np.argsort(-total_N, kind="stable")[: np.count_nonzero(total_N > floor)]
+        order_N = (-total_N).argsort(kind="stable")[: np.count_nonzero(total_N > floor)]
         return Rows(row_N[order_N], token_N[order_N], logp_N[order_N], total_N[order_N])
 
     def take(self, count: int, floor: float) -> Rows:
@@ -109,14 +110,16 @@ class Opening:
     def _taken(self, table_KV: np.ndarray, count: int, floor: float) -> Rows:
         """One after the other: the likeliest of the best prefix, whose next one then takes its place."""
         taken = []
+        totals, bests, tokens = self.total_K.tolist(), self.best_K.tolist(), self.likeliest_K.tolist()
         while len(taken) < count and self.best > floor:
-            row = int(self.best_K.argmax())
-            token = int(self.likeliest_K[row])
-            taken.append((row, token, table_KV[row, token], self.best))
-            table_KV[row, token] = -math.inf
-            self.likeliest_K[row] = token = table_KV[row].argmax()
-            self.best_K[row] = self.total_K[row] + table_KV[row, token]
-            self.best = float(self.best_K.max())
+            row = bests.index(self.best)
+            logp_V, token = table_KV[row], tokens[row]
+            taken.append((row, token, float(logp_V[token]), self.best))
+            logp_V[token] = -math.inf
+            tokens[row] = token = int(logp_V.argmax())
+            bests[row] = totals[row] + float(logp_V[token])
+            self.best = max(bests)
+        self.best_K, self.likeliest_K = np.array(bests), np.array(tokens)
         row_N, token_N, logp_N, total_N = map(np.array, zip(*taken))
         return Rows(row_N, token_N, logp_N, total_N)
 
@@ -137,17 +140,16 @@ class Nodes:
         return np.arange(self.count - len(token_N), self.count)
 
     def grown(self) -> tuple[SearchTree, np.ndarray]:
-        """The tree in the order of its steps, and where each node went."""
+        """The tree in the order of its steps, and where each node went (-1, the empty prefix, nowhere)."""
         if not self.parts:
             return empty_tree(), np.zeros(0, np.int64)
         steps, *columns = zip(*self.parts)
         sizes = [len(part) for part in columns[0]]
+        step, first = np.repeat(steps, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
         parent, token, logp, total, fate = map(np.concatenate, columns)
-        step = np.repeat(steps, sizes)
-        rank = np.minimum(np.concatenate([np.arange(size) for size in sizes]), np.iinfo(np.int16).max)
-        order = np.argsort(step, kind="stable")
-        place = np.empty(self.count, np.int64)
-        place[order] = np.arange(self.count)
-        parent = np.where(parent < 0, -1, place[parent])
-        values = (step, parent, token, logp, total, rank, fate, np.zeros(self.count))
+        rank = np.minimum(np.arange(self.count) - first, LAST_RANK)
+        order = step.argsort(kind="stable")
+        place = np.empty(self.count + 1, np.int64)
+        place[order], place[-1] = np.arange(self.count), -1
+        values = (step, place[parent], token, logp, total, rank, fate, np.zeros(self.count))
         return SearchTree(*(column[order].astype(kind) for column, kind in zip(values, TREE_KINDS))), place

@@ -57,9 +57,9 @@ def expand(step: StepFunction, searches: list[ExactSearch], scoring: Scoring) ->
     searches = [search for group in by_state.values() for search in group]
     token_K = filled([search.chunk.token_K for search in searches], width)
     logp_KV, state = step(torch.from_numpy(token_K), parts[0] if len(parts) == 1 else join(parts))
-    if logp_KV.amax() > ROUNDING:
-        raise InputError("Exact search needs log probabilities, which are never above 0; this step gave one that is.")
     table_KV = logp_KV.numpy()
+    if table_KV.max() > ROUNDING:
+        raise InputError("Exact search needs log probabilities, which are never above 0; this step gave one that is.")
     held = Held(state, len(searches), width, coverage_of(scoring, state))
     for first, search in zip(range(0, len(table_KV), width), searches):
         search.expand(table_KV[first : first + len(search.chunk.token_K)], held, first)
@@ -68,17 +68,17 @@ def expand(step: StepFunction, searches: list[ExactSearch], scoring: Scoring) ->
 def rows_of(chunks: list[Chunk], width: int) -> Any:
     """The state that these chunks continue, all the same one, as far as they do."""
     held = chunks[0].held
-    row_K = filled([chunk.row_K for chunk in chunks], width)
     sentences = [chunk.sentence for chunk in chunks]
     everyone = sentences == list(range(held.sentences))
-    if everyone and np.array_equal(row_K, np.arange(held.sentences * held.width)):
+    if everyone and held.width == width == 1:
         return held.state
-    return select(held.state, torch.from_numpy(row_K), None if everyone else torch.tensor(sentences))
+    row_K = torch.from_numpy(filled([chunk.row_K for chunk in chunks], width))
+    return select(held.state, row_K, None if everyone else torch.tensor(sentences))
 
 
 def filled(parts: list[np.ndarray], width: int) -> np.ndarray:
-    """The parts in one row, each filled up to this width."""
-    return np.concatenate([part if len(part) == width else np.append(part, np.repeat(part[0], width - len(part))) for part in parts])
+    """The parts one after the other, each filled up to this width with its first."""
+    return np.concatenate([piece for part in parts for piece in (part, part[:1].repeat(width - len(part)))])
 
 
 def coverage_of(scoring: Scoring, state: Any) -> np.ndarray | None:
