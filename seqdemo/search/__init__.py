@@ -26,7 +26,7 @@ from seqdemo.records import SearchError
 from seqdemo.search.beam import Free, Stay
 from seqdemo.search.exact import ExactSearch, Progress
 from seqdemo.search.frontier import Held
-from seqdemo.search.lockstep import coverage_of, run_together
+from seqdemo.search.lockstep import UNDER_WAY, coverage_of, run_together
 from seqdemo.search.ranking import Scoring
 from seqdemo.search.recording import Found, assemble
 from seqdemo.search.sampling import Sample
@@ -34,7 +34,7 @@ from seqdemo.search.slots import Rule
 from seqdemo.search.walk import Cancel, StepFunction, Walk
 from seqdemo.state import select
 
-__all__ = ["Found", "search", "search_error"]
+__all__ = ["UNDER_WAY", "Found", "search", "search_error"]
 
 BESIDE = 10  # candidates recorded a step by greedy search and beside each sample
 MANY_SAMPLES = 10  # beyond so many samples, the tree shows only

@@ -66,7 +66,8 @@ class Opening:
     def __init__(self, chunk: Chunk, held: Held, first: int, table_KV: np.ndarray) -> None:
         """The state after the chunk is that of the rows of `held` from `first` on; the table is for this to write on."""
         self.held, self.first = held, first
-        self.history_KT, self.node_K, self.total_K, self.written = chunk.history_KT, chunk.node_K, chunk.total_K, chunk.written + 1
+        self.history_KT, self.written = chunk.history_KT, chunk.written + 1
+        self.node_K, self.total_K = chunk.node_K, chunk.total_K
         self.table_KV: np.ndarray | None = table_KV
         self.likeliest_K = table_KV.argmax(1)
         self.best_K = self.total_K + table_KV[np.arange(len(table_KV)), self.likeliest_K]
@@ -79,10 +80,14 @@ class Opening:
     def list_above(self, floor: float) -> None:
         """From the table to the list of what is above the floor; from a list, to what is left of it."""
         if self.table_KV is None:
-            self._keep(self.rows.cut(0, np.count_nonzero(self.rows.total_N > floor)))
+            self._keep(self.rows.cut(0, self._above(floor)))
         else:
             self._keep(self._listed(self.table_KV, floor))
             self.table_KV = None
+
+    def _above(self, floor: float) -> int:
+        """How many of the list are."""
+        return int(np.count_nonzero(self.rows.total_N > floor))
 
     def _keep(self, rows: Rows) -> None:
         self.rows = rows
@@ -103,13 +108,13 @@ class Opening:
         """The best open rows, at most `count` and all above the floor; they are open no more."""
         if self.table_KV is not None:
             return self._taken(self.table_KV, count, floor)
-        taken = self.rows.cut(0, min(count, np.count_nonzero(self.rows.total_N > floor)))
+        taken = self.rows.cut(0, min(count, self._above(floor)))
         self._keep(self.rows.cut(len(taken.total_N), len(self)))
         return taken
 
     def _taken(self, table_KV: np.ndarray, count: int, floor: float) -> Rows:
         """One after the other: the likeliest of the best prefix, whose next one then takes its place."""
-        taken = []
+        taken: list[tuple[int, int, float, float]] = []
         totals, bests, tokens = self.total_K.tolist(), self.best_K.tolist(), self.likeliest_K.tolist()
         while len(taken) < count and self.best > floor:
             row = bests.index(self.best)

@@ -7,7 +7,7 @@ row, which nobody looks at.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from seqdemo.search.recording import Found
 from seqdemo.search.walk import StepFunction
 from seqdemo.state import join, select
 
-TOGETHER = 128  # rows of a shared call; with more, a row costs no less
-UNDER_WAY = TOGETHER // FIRST_DESCENT  # searches at a time: each holds states and open prefixes
+TOGETHER = 128  # rows of a shared call, at most; with more, a row costs no less
+UNDER_WAY = TOGETHER // FIRST_DESCENT  # searches at a time, as each holds states and open prefixes
 
 
 def run_together(step: StepFunction, searches: Iterable[ExactSearch], scoring: Scoring, record: bool) -> list[Found]:
@@ -40,11 +40,12 @@ def run_together(step: StepFunction, searches: Iterable[ExactSearch], scoring: S
 
 
 def company(searches: list[ExactSearch]) -> list[ExactSearch]:
-    """Who shares the next call: the widest chunk and those that come next, while they fill half of their places."""
+    """Who shares the next call: the widest chunk and those that come next, while at least half of all places are filled."""
     widest_first = sorted(searches, key=lambda search: -len(search.chunk.token_K))
     width = len(widest_first[0].chunk.token_K)
     fitting = widest_first[: max(1, TOGETHER // width)]
-    return [search for search in fitting if 2 * len(search.chunk.token_K) >= width]
+    rows = accumulate(len(search.chunk.token_K) for search in fitting)
+    return fitting[: sum(2 * filled >= width * places for places, filled in enumerate(rows, 1))]
 
 
 def expand(step: StepFunction, searches: list[ExactSearch], scoring: Scoring) -> None:
