@@ -24,7 +24,7 @@ from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.playground import Prompt, find, prepare, score, target_language, texts_of, tokenizer
 from seqdemo.records import Trace
-from seqdemo.search import Found
+from seqdemo.search import UNDER_WAY, Found
 
 DEFAULTS = {
     "translate": ("translator-de-en",),
@@ -69,8 +69,10 @@ class Job:
 
     @property
     def batch(self) -> int:
-        if self.scoring or self.options.strategy == "exact" or self.checkpoint.task == "complete":
+        if self.scoring or self.checkpoint.task == "complete":
             return 1
+        if self.options.strategy == "exact":
+            return UNDER_WAY
         rows = {"greedy": 1, "sample": self.options.samples}.get(self.options.strategy, self.options.beam)
         return min(LARGEST_BATCH, max(1, ROWS // rows))
 
@@ -78,7 +80,7 @@ class Job:
     def window(self) -> int:
         if self.checkpoint.task == "caption":
             return min(self.batch, FEW_PICTURES)
-        return 1 if self.batch == 1 else self.batch * BATCHES
+        return self.batch if self.batch == 1 or self.options.strategy == "exact" else self.batch * BATCHES
 
 
 def open_checkpoint(command: str, name: str | None, language: str) -> Checkpoint:

@@ -7,7 +7,7 @@ Where no gradients are asked for, encoding and `stepper` work on what is `Prepar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -41,13 +41,21 @@ _preparing = Lock()
 
 def prepared(model: Seq2Seq | LanguageModel) -> Prepared:
     """The model's Prepared, made at the first call and again when a weight has changed since."""
-    stamp = tuple((weight.data_ptr(), -1 if weight.is_inference() else weight._version) for weight in model.parameters())
+    stamp = tuple((weight.data_ptr(), -1 if weight.is_inference() else weight._version) for weight in weights(model))
     with _preparing:
         found = _prepared.get(model)
         if found is None or found.stamp != stamp:
             with torch.no_grad():
                 found = _prepared[model] = Prepared(stamp, twin(model), model.table())
         return found
+
+
+def weights(module: nn.Module) -> Iterator[Tensor]:
+    """All parameters, one that stands in two places twice; `parameters()` takes twice the time to find them."""
+    yield from (weight for weight in module._parameters.values() if weight is not None)
+    for child in module._modules.values():
+        if child is not None:
+            yield from weights(child)
 
 
 def inferring(model: nn.Module) -> bool:

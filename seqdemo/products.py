@@ -20,15 +20,16 @@ from torch.nn import functional as F
 Module = TypeVar("Module", bound=nn.Module)
 
 FEWEST_OUTPUTS = 16  # below, a product is too small to gain
-FEW_NUMBERS = 1024  # below, starting an operation costs more than its arithmetic
-ONE_ROW_PLAIN = 2**18  # one row times a weight of up to so many numbers: torch starts sooner than oneDNN
+FEW_NUMBERS = 2048  # below, starting an operation costs more than its arithmetic
+FEW_PRODUCTS = 2**18  # up to so many multiplications torch starts sooner than oneDNN
 
 
 def tanh(z: Tensor) -> Tensor:
     """tanh z = 2 sigmoid(2 z) - 1, to 2e-7; torch's own takes five times as long."""
     if torch.is_grad_enabled() or z.dtype != torch.float32 or z.numel() < FEW_NUMBERS:
         return torch.tanh(z)
-    return torch.sigmoid(2 * z).mul_(2).sub_(1)
+    half = torch.sigmoid(z + z)  # sums of tensors start sooner than products with numbers
+    return half.add_(half).sub_(1)
 
 
 def packable() -> bool:
@@ -44,10 +45,10 @@ class Packed:
         self.plain, self.past = weight.detach(), past
         rows_OI = self.plain.t().contiguous() if past else self.plain.contiguous()
         self.packed = torch.ops.mkldnn._reorder_linear_weight(rows_OI)
-        self.alone = weight.numel() <= ONE_ROW_PLAIN
+        self.outputs = rows_OI.shape[0]
 
     def starts_sooner_plain(self, x: Tensor) -> bool:
-        return self.alone and x.numel() == x.shape[-1]
+        return x.numel() * self.outputs <= FEW_PRODUCTS
 
     def linear(self, x: Tensor, b: Tensor | None = None) -> Tensor:
         if self.starts_sooner_plain(x):
@@ -108,7 +109,7 @@ def twin(module: Module) -> Module:
     other = copy.copy(module)
     other._modules = {**module._modules, **children}
     other._parameters = {name: value for name, value in module._parameters.items() if name not in weights}
-    other.__dict__.update(weights)
+    other.__dict__.update(children | weights)  # found sooner there than as a module's
     more = getattr(module, "for_inference", None)
     other.__dict__.update(more() if more else {})
     return other

@@ -1,4 +1,4 @@
-"""`select`: the only code that walks a recurrent state.
+"""`select` and `join`: the only code that walks a recurrent state.
 
 A state is any nest of NamedTuples, tuples, dicts and tensors. The first axis of every tensor is the beam row (K), except
 inside a `Memory`, which holds one row a sentence (B): K = B * beams, sentence-major, so the encoder output is never tiled.
@@ -6,8 +6,10 @@ inside a `Memory`, which holds one row a sentence (B): K = B * beams, sentence-m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -36,3 +38,16 @@ def select(state: Any, rows_K: Tensor, sentences_B: Tensor | None = None) -> Any
     if isinstance(state, dict):
         return {name: select(leaf, rows_K, sentences_B) for name, leaf in state.items()}
     return state
+
+
+def join(states: Sequence[Any]) -> Any:
+    """One state of all their rows and sentences, in order; the states must be alike but for these."""
+    first = states[0]
+    if isinstance(first, Tensor):
+        return torch.cat(list(states))
+    if isinstance(first, tuple):
+        leaves = [join(leaf) for leaf in zip(*states)]
+        return type(first)(*leaves) if hasattr(first, "_fields") else tuple(leaves)
+    if isinstance(first, dict):
+        return {name: join([state[name] for state in states]) for name in first}
+    return first

@@ -153,6 +153,19 @@ def test_a_batch_gives_what_its_inputs_give_alone(model: Maker, task: str, strat
     assert compared >= 2
 
 
+@pytest.mark.parametrize("task", ATTENDING)
+def test_exact_searches_of_a_batch_heed_the_edits_as_each_does_alone(model: Maker, task: str) -> None:
+    checkpoint = model(task)
+    prompts = [prepare(checkpoint, given) for given in INPUTS[task]]
+    edits = (Ban(0, (7,)), Force(1, (6,)), AttentionBlend(0.5), ClampGate("decoder", tiny.GATE[task], 0.5))
+    for prompt, together in zip(prompts, find(checkpoint, prompts, options("exact", nbest=1), edits)):
+        (alone,) = find(checkpoint, [prompt], options("exact", nbest=1), edits)
+        assert alone.hypotheses[0].tokens == together.hypotheses[0].tokens and together.hypotheses[0].tokens[1] == 6
+        assert close(alone.hypotheses[0].total, together.hypotheses[0].total)
+        assert alone.certificate is not None and together.certificate is not None
+        assert alone.certificate.expansions == together.certificate.expansions
+
+
 @pytest.mark.parametrize("task", tiny.TASKS)
 def test_two_threads_on_one_model_get_what_they_get_alone(model: Maker, task: str) -> None:
     checkpoint = model(task)

@@ -1,4 +1,4 @@
-"""`select` is the only code that walks a state."""
+"""`select` and `join` are the only code that walks a state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqdemo.state import Memory, select
+from seqdemo.state import Memory, join, select
 
 
 class Layer(NamedTuple):
@@ -73,3 +73,14 @@ def test_all_that_stands_beside_the_states_is_selected_with_them() -> None:
     whole = Memory(*(rows(3) + 10 * place for place in range(len(Memory._fields))))
     moved = select(whole, torch.tensor([1]), torch.tensor([1]))
     assert [leaf.tolist() for leaf in moved] == [leaf[[1]].tolist() for leaf in whole]
+
+
+@given(st.integers(1, 4), st.integers(1, 3))
+def test_a_state_taken_apart_and_joined_is_whole_again(sentences: int, beams: int) -> None:
+    state = state_of(sentences, beams)
+    rows_BW = torch.arange(sentences * beams).view(sentences, beams)
+    whole = join([select(state, rows_BW[[place]].flatten(), torch.tensor([place])) for place in range(sentences)])
+    assert type(whole) is State and type(whole.memory) is Memory and whole.name == state.name and whole.feed is None
+    assert torch.equal(whole.position_K, state.position_K) and torch.equal(whole.notes["seen"], state.notes["seen"])
+    assert all(torch.equal(one, other) for one, other in zip(whole.layers[1], state.layers[1]))
+    assert torch.equal(whole.memory.states_BSH, state.memory.states_BSH) and whole.memory.padding_B1S is None

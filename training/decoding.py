@@ -12,7 +12,7 @@ import torch.distributed as dist
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import SearchOptions
 from seqdemo.playground import Prompt, find, prepare
-from seqdemo.search import Found
+from seqdemo.search import UNDER_WAY, Found
 from training.data.records import Example
 from training.scores import Output
 
@@ -68,16 +68,22 @@ def batches(order: Sequence[int], size: int) -> Iterator[list[int]]:
         yield list(order[start : start + size])
 
 
+def batch_size(options: SearchOptions) -> int:
+    """How many inputs one call of `find` takes."""
+    if options.strategy == "exact":
+        return UNDER_WAY
+    return max(1, ROWS // (1 if options.strategy == "greedy" else options.beam))
+
+
 def decode(
     checkpoint: Checkpoint, inputs: Sequence[Prompt], options: SearchOptions, what: str = "", progress: Progress = quiet
 ) -> list[Output]:
     """The outputs of every input, in order."""
     order = sorted(range(len(inputs)), key=lambda index: len(inputs[index].pieces.ids))
-    rows = 1 if options.strategy == "greedy" else options.beam
 
     def work(mine: list[int]) -> list[Output]:
         outputs: list[Output] = []
-        for group in batches(mine, max(1, ROWS // rows)):
+        for group in batches(mine, batch_size(options)):
             found = find(checkpoint, [inputs[index] for index in group], options, record=False)
             outputs += [output_of(checkpoint, one) for one in found]
             progress(what, len(outputs), len(mine))

@@ -21,7 +21,7 @@ from seqdemo.search import Found
 from training import data as public_data
 from training.data import SOURCES
 from training.data.records import Example
-from training.decoding import ROWS, Progress, batches, quiet
+from training.decoding import Progress, batch_size, batches, quiet
 from training.evaluate import data_name, rounded, sampled
 from training.gallery_kinds import KINDS, Case, Column, Find, Hit, Kind
 
@@ -111,8 +111,7 @@ def finder(checkpoint: Checkpoint) -> Find:
     def search(cases: Sequence[Case], options: SearchOptions, edits: tuple[Edit, ...] = ()) -> list[Found]:
         missing = [case for case in cases if (id(case), options, edits) not in known]
         missing.sort(key=lambda case: len(case.prompt.pieces.ids))
-        rows = 1 if options.strategy in ("greedy", "exact") else options.beam
-        for group in batches(range(len(missing)), 1 if options.strategy == "exact" else max(1, ROWS // rows)):
+        for group in batches(range(len(missing)), batch_size(options)):
             part = [missing[index] for index in group]
             results = find(checkpoint, [case.prompt for case in part], options, edits, record=False)
             known.update(((id(case), options, edits), found) for case, found in zip(part, results))

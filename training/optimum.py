@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import EOS, SearchOptions
 from seqdemo.playground import Prompt, find
-from training.decoding import Progress, decode, quiet, shared
+from seqdemo.search import Found
+from training.decoding import Progress, batch_size, batches, decode, quiet, shared
 
 MARGIN = 1e-4  # nats by which an output must be likelier to count as better
 PLAIN = SearchOptions(nbest=1)
@@ -26,18 +27,23 @@ class Optimum(NamedTuple):
 
 def optima(checkpoint: Checkpoint, inputs: Sequence[Prompt], expansions: int, progress: Progress = quiet) -> list[Optimum]:
     options = replace(PLAIN, strategy="exact", expansions=expansions)
+    order = sorted(range(len(inputs)), key=lambda index: len(inputs[index].pieces.ids))
 
     def work(mine: list[int]) -> list[Optimum]:
-        results = []
-        for index in mine:
-            (one,) = find(checkpoint, [inputs[index]], options, record=False)
-            best = one.hypotheses[0]
-            assert one.certificate is not None
-            results.append(Optimum(best.total, len(best.tokens), best.tokens[:1] == (EOS,), one.certificate.proved))
+        results: list[Optimum] = []
+        for group in batches(mine, batch_size(options)):
+            found = find(checkpoint, [inputs[index] for index in group], options, record=False)
+            results += [optimum_of(one) for one in found]
             progress("exact search", len(results), len(mine))
         return results
 
-    return shared(work, list(range(len(inputs))))
+    return shared(work, order)
+
+
+def optimum_of(found: Found) -> Optimum:
+    assert found.certificate is not None
+    best = found.hypotheses[0]
+    return Optimum(best.total, len(best.tokens), best.tokens[:1] == (EOS,), found.certificate.proved)
 
 
 def shortfalls(

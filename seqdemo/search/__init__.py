@@ -7,6 +7,8 @@ sampling   temperature, top-k, top-p
 walk       the loop that these share: step, mask, choose, move the state
 recording  from the turns of a walk to SearchTree and Hypothesis
 exact      branch and bound with a certificate
+frontier   what it has open, and the tree it grows
+lockstep   such searches of many sentences, sharing the model's steps
 
 Dimensions: B sentences, W slots a sentence, K = B * W rows of the model, C candidates a sentence, V vocabulary.
 """
@@ -23,6 +25,8 @@ from seqdemo.errors import InputError
 from seqdemo.records import SearchError
 from seqdemo.search.beam import Free, Stay
 from seqdemo.search.exact import ExactSearch, Progress
+from seqdemo.search.frontier import Held
+from seqdemo.search.lockstep import UNDER_WAY, coverage_of, run_together
 from seqdemo.search.ranking import Scoring
 from seqdemo.search.recording import Found, assemble
 from seqdemo.search.sampling import Sample
@@ -30,7 +34,7 @@ from seqdemo.search.slots import Rule
 from seqdemo.search.walk import Cancel, StepFunction, Walk
 from seqdemo.state import select
 
-__all__ = ["Found", "search", "search_error"]
+__all__ = ["UNDER_WAY", "Found", "search", "search_error"]
 
 BESIDE = 10  # candidates recorded a step by greedy search and beside each sample
 MANY_SAMPLES = 10  # beyond so many samples, the tree shows only
@@ -56,8 +60,8 @@ def search(
 
     `step(tokens_K, state) -> (logp_KV, state)`; `state` has one row a sentence; `limits` are the most tokens each output
     may have, <eos> included. `cancel()` is asked at every step; when it says so, the search ends as at the limit. Exact
-    search takes one sentence after another and calls `progress(expansions, best, bound)`: the best score so far, and the
-    score that nothing open can exceed. Without `record` the trees are empty. What each search does with a finished
+    search calls `progress(expansions, best, bound)`, of whichever sentence it has just taken a step in: the best score so far,
+    and the score that nothing open can exceed. Without `record` the trees are empty. What each search does with a finished
     hypothesis, when it stops and what comes back: see `Stay`, `Free`, `Sample` and `ExactSearch`.
     """
     limits = usable_limits(sentences, options, limits)
@@ -65,10 +69,12 @@ def search(
     if not sentences:
         return []
     if options.strategy == "exact":
-        return [
-            ExactSearch(step, alone(state, sentence), options, scoring, limit, bos=bos, eos=eos).run(progress, cancel, record)
+        start = Held(state, sentences, 1, coverage_of(scoring, state))
+        searches = (
+            ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, progress=progress, cancel=cancel)
             for sentence, limit in enumerate(limits)
-        ]
+        )
+        return run_together(step, searches, scoring, record)
     rule = rule_for(options, limits, scoring, eos, record)
     if options.strategy == "sample":
         state = select(state, torch.arange(sentences).repeat_interleave(options.samples))
@@ -99,11 +105,6 @@ def usable_limits(sentences: int, options: SearchOptions, limits: Sequence[int])
             f"allow at least {least}."
         )
     return usable
-
-
-def alone(state: Any, sentence: int) -> Any:
-    only = torch.tensor([sentence])
-    return select(state, only, only)
 
 
 def search_error(exact: Found, beam: Found) -> SearchError:

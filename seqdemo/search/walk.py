@@ -52,6 +52,11 @@ def allowed(logp_KV: Tensor, written: int, last_B: Tensor, history_KT: Tensor | 
     return logp_KV
 
 
+def forbids(options: SearchOptions) -> bool:
+    """Whether `allowed` ever changes anything."""
+    return bool(options.min_length or options.no_repeat) or options.at_limit == "force"
+
+
 def without_repeats(logp_KV: Tensor, history_KT: Tensor, n: int) -> Tensor:
     """-inf for every token that would write an n-gram of the row's history again."""
     if history_KT.shape[1] < n:

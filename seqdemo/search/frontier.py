@@ -1,0 +1,160 @@
+"""What an exact search has open, and the tree it has grown: arrays of NumPy's, as most of them are tiny.
+
+K prefixes of a chunk, N continuations of them, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seqdemo.records import SearchTree
+from seqdemo.search.recording import TREE_KINDS, empty_tree
+
+LAST_RANK = np.iinfo(TREE_KINDS[5]).max
+ROUNDING = 1e-6  # a first sieve in single precision lets this much more through than the one in double precision
+
+
+class Held(NamedTuple):
+    """The model's state after a step: `width` rows for each of its sentences."""
+
+    state: Any
+    sentences: int
+    width: int
+    coverage_K: np.ndarray | None
+
+
+class Rows(NamedTuple):
+    """Open prefixes: the row of the chunk they continue, the token they add, and what it makes of the total."""
+
+    row_N: np.ndarray
+    token_N: np.ndarray
+    logp_N: np.ndarray
+    total_N: np.ndarray
+
+    def cut(self, start: int, end: int) -> Rows:
+        return Rows(self.row_N[start:end], self.token_N[start:end], self.logp_N[start:end], self.total_N[start:end])
+
+
+NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
+class Chunk(NamedTuple):
+    """Prefixes of one length that are expanded together, all of one sentence of the state they continue."""
+
+    held: Held
+    row_K: np.ndarray  # of that state
+    history_KT: np.ndarray | None
+    token_K: np.ndarray
+    total_K: np.ndarray  # float64
+    node_K: np.ndarray  # -1: the empty prefix
+    written: int  # tokens
+
+    @property
+    def sentence(self) -> int:
+        return int(self.row_K[0]) // self.held.width
+
+
+class Opening:
+    """What is open below an expanded chunk: first the whole table of continuations, then a list, best first.
+
+    `best` is the highest total that is still open, -inf when nothing is.
+    """
+
+    def __init__(self, chunk: Chunk, held: Held, first: int, table_KV: np.ndarray) -> None:
+        """The state after the chunk is that of the rows of `held` from `first` on; the table is for this to write on."""
+        self.held, self.first = held, first
+        self.history_KT, self.written = chunk.history_KT, chunk.written + 1
+        self.node_K, self.total_K = chunk.node_K, chunk.total_K
+        self.table_KV: np.ndarray | None = table_KV
+        self.likeliest_K = table_KV.argmax(1)
+        self.best_K = self.total_K + table_KV[np.arange(len(table_KV)), self.likeliest_K]
+        self.best = max(self.best_K.tolist())
+        self.rows = NO_ROWS
+
+    def __len__(self) -> int:
+        return len(self.rows.total_N)
+
+    def list_above(self, floor: float) -> None:
+        """From the table to the list of what is above the floor; from a list, to what is left of it."""
+        if self.table_KV is None:
+            self._keep(self.rows.cut(0, self._above(floor)))
+        else:
+            self._keep(self._listed(self.table_KV, floor))
+            self.table_KV = None
+
+    def _above(self, floor: float) -> int:
+        """How many of the list are."""
+        return int(np.count_nonzero(self.rows.total_N > floor))
+
+    def _keep(self, rows: Rows) -> None:
+        self.rows = rows
+        self.best = float(rows.total_N[0]) if len(rows.total_N) else -math.inf
+
+    def _listed(self, table_KV: np.ndarray, floor: float) -> Rows:
+        (above_K,) = (self.best_K > floor).nonzero()
+        least_K = floor - self.total_K[above_K]
+        least_K = (least_K - ROUNDING * (1 + np.abs(least_K))).astype(table_KV.dtype)
+        (place_N,) = (table_KV[above_K] > least_K[:, None]).ravel().nonzero()
+        row_N, token_N = above_K[place_N // table_KV.shape[1]], place_N % table_KV.shape[1]
+        logp_N = table_KV[row_N, token_N]
+        total_N = self.total_K[row_N] + logp_N
+        order_N = (-total_N).argsort(kind="stable")[: np.count_nonzero(total_N > floor)]
+        return Rows(row_N[order_N], token_N[order_N], logp_N[order_N], total_N[order_N])
+
+    def take(self, count: int, floor: float) -> Rows:
+        """The best open rows, at most `count` and all above the floor; they are open no more."""
+        if self.table_KV is not None:
+            return self._taken(self.table_KV, count, floor)
+        taken = self.rows.cut(0, min(count, self._above(floor)))
+        self._keep(self.rows.cut(len(taken.total_N), len(self)))
+        return taken
+
+    def _taken(self, table_KV: np.ndarray, count: int, floor: float) -> Rows:
+        """One after the other: the likeliest of the best prefix, whose next one then takes its place."""
+        taken: list[tuple[int, int, float, float]] = []
+        totals, bests, tokens = self.total_K.tolist(), self.best_K.tolist(), self.likeliest_K.tolist()
+        while len(taken) < count and self.best > floor:
+            row = bests.index(self.best)
+            logp_V, token = table_KV[row], tokens[row]
+            taken.append((row, token, float(logp_V[token]), self.best))
+            logp_V[token] = -math.inf
+            tokens[row] = token = int(logp_V.argmax())
+            bests[row] = totals[row] + float(logp_V[token])
+            self.best = max(bests)
+        self.best_K, self.likeliest_K = np.array(bests), np.array(tokens)
+        row_N, token_N, logp_N, total_N = map(np.array, zip(*taken))
+        return Rows(row_N, token_N, logp_N, total_N)
+
+
+class Nodes:
+    """The tree as it grows, in the order of the search."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.parts: list[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def add(
+        self, step: int, parent_N: np.ndarray, token_N: np.ndarray, logp_N: np.ndarray, total_N: np.ndarray, fate_N: np.ndarray
+    ) -> np.ndarray:
+        """Siblings and cousins of one length, best first."""
+        self.parts.append((step, parent_N, token_N, logp_N, total_N, fate_N))
+        self.count += len(token_N)
+        return np.arange(self.count - len(token_N), self.count)
+
+    def grown(self) -> tuple[SearchTree, np.ndarray]:
+        """The tree in the order of its steps, and where each node went (-1, the empty prefix, nowhere)."""
+        if not self.parts:
+            return empty_tree(), np.zeros(0, np.int64)
+        steps, *columns = zip(*self.parts)
+        sizes = [len(part) for part in columns[0]]
+        step, first = np.repeat(steps, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
+        parent, token, logp, total, fate = map(np.concatenate, columns)
+        rank = np.minimum(np.arange(self.count) - first, LAST_RANK)
+        order = step.argsort(kind="stable")
+        place = np.empty(self.count + 1, np.int64)
+        place[order], place[-1] = np.arange(self.count), -1
+        values = (step, place[parent], token, logp, total, rank, fate, np.zeros(self.count))
+        return SearchTree(*(column[order].astype(kind) for column, kind in zip(values, TREE_KINDS))), place
