@@ -185,6 +185,53 @@ def test_a_search_error_is_told_from_none_and_from_not_knowing() -> None:
         search_error(wide, narrow)
 
 
+def test_no_search_error_is_claimed_of_an_output_that_broke_off() -> None:
+    table = Tables(9, 1, 8, 4)
+    (unfinished,) = search(table.step, table.start(), 1, dataclasses.replace(EXACT, min_length=6, expansions=7), [9])
+    (beam,) = search(table.step, table.start(), 1, SearchOptions(min_length=6), [9])
+    assert unfinished.hypotheses[0].score > beam.hypotheses[0].score and not unfinished.complete(unfinished.hypotheses[0])
+    error = search_error(unfinished, beam)
+    assert error.missed is None and math.isnan(error.gap)
+    assert error.sentence == "Not known: budget spent after 7 expansions: no complete output was found."
+
+
+def test_a_beam_that_broke_off_did_not_find_the_best_output() -> None:
+    """3 is the better beginning, and nothing may follow it."""
+    rows = {(): {3: 0.9, 4: 0.1}, (3,): {}}
+    step, state = lookup_step(
+        lambda read: [math.log(p) if (p := rows.get(read[1:], {EOS: 1.0}).get(token, 0.0)) else -math.inf for token in range(5)]
+    )
+    (narrow,) = search(step, state, 1, SearchOptions(beam=1), [4])
+    (exact,) = search(step, state, 1, EXACT, [4])
+    assert narrow.hypotheses[0].tokens == (3,) and exact.hypotheses[0].tokens == (4, EOS)
+    error = search_error(exact, narrow)
+    assert error.missed is None and "the beam broke off before an output was complete" in error.sentence
+
+
+def test_outputs_cut_at_the_limit_are_whole_ones() -> None:
+    table, options = Tables(9, 1, 8, 4), SearchOptions(min_length=2, beam=8)
+    (exact,), (beam,) = (
+        search(table.step, table.start(), 1, dataclasses.replace(options, strategy=name), [3]) for name in ("exact", "beam")
+    )
+    assert not exact.hypotheses[0].finished and search_error(exact, beam).missed is False
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"length_norm": "power"}, {"min_length": 1}, {"at_limit": "force"}, {"no_repeat": 2}, {"max_length": 3}, {"coverage": 0.5}],
+    ids=str,
+)
+def test_searches_of_different_scores_or_outputs_are_not_compared(other: dict[str, Any]) -> None:
+    table = Tables(9, 1, 8, 4)
+    (exact,), (beam,), (same,) = (
+        search(table.step, table.start(), 1, options, [5])
+        for options in (EXACT, SearchOptions(**other), SearchOptions(alpha=0.3, nbest=1))
+    )
+    with pytest.raises(InputError, match="differ in more than the strategy"):
+        search_error(exact, beam)
+    assert search_error(exact, same).sentence
+
+
 def test_certificates_go_through_json() -> None:
     found = exact_of(Tables(1, 1, 6, 3), 4, EXACT)
     assert found.certificate is not None

@@ -15,7 +15,9 @@ Dimensions: B sentences, W slots a sentence, K = B * W rows of the model, C cand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -74,10 +76,26 @@ def search(
             ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, progress=progress, cancel=cancel)
             for sentence, limit in enumerate(limits)
         )
-        return run_together(step, searches, scoring, record)
+        found = run_together(step, searches, scoring, record)
+    else:
+        found = walk(step, state, options, scoring, limits, bos, eos, cancel, record)
+    return [replace(one, options=options, limit=limit) for one, limit in zip(found, limits)]
+
+
+def walk(
+    step: StepFunction,
+    state: Any,
+    options: SearchOptions,
+    scoring: Scoring,
+    limits: Sequence[int],
+    bos: int,
+    eos: int,
+    cancel: Cancel | None,
+    record: bool,
+) -> list[Found]:
     rule = rule_for(options, limits, scoring, eos, record)
     if options.strategy == "sample":
-        state = select(state, torch.arange(sentences).repeat_interleave(options.samples))
+        state = select(state, torch.arange(len(limits)).repeat_interleave(options.samples))
     walked = Walk(step, state, rule, options, scoring, limits, bos=bos, eos=eos, cancel=cancel).run()
     return assemble(walked, rule, eos, options.samples if options.strategy == "sample" else options.nbest, record)
 
@@ -111,12 +129,25 @@ def search_error(exact: Found, beam: Found) -> SearchError:
     """Whether the beam missed the best output. Both must have been searched with the same options but for the strategy."""
     if exact.certificate is None:
         raise InputError("Only exact search can tell whether a beam made a search error; run it on the same input.")
+    if exact.options and beam.options and terms(exact.options, exact.limit) != terms(beam.options, beam.limit):
+        raise InputError("These searches differ in more than the strategy, so their scores say nothing of each other.")
+    if not exact.complete(exact.hypotheses[0]):
+        return SearchError(None, math.nan, f"Not known: {lower_first(exact.certificate.sentence)}")
+    if not beam.hypotheses or not beam.complete(beam.hypotheses[0]):
+        return SearchError(None, math.nan, "Not known: the beam broke off before an output was complete.")
     gap = exact.hypotheses[0].score - beam.hypotheses[0].score
     if gap > SAME * (1 + abs(exact.hypotheses[0].score)):
         return SearchError(True, gap, f"Search error: exact search found an output that scores {gap:.4f} higher.")
     if exact.certificate.proved:
         return SearchError(False, gap, "No search error: the beam found the best output there is.")
     return SearchError(None, gap, f"Not known: the beam was not beaten, but {lower_first(exact.certificate.sentence)}")
+
+
+def terms(options: SearchOptions, limit: int) -> tuple[object, ...]:
+    """What decides which outputs are allowed and how they are scored."""
+    alpha = options.alpha if options.length_norm != "none" else None
+    allowed = (options.min_length, limit, options.at_limit, options.no_repeat)
+    return (options.length_norm, alpha, options.coverage, *allowed)
 
 
 def lower_first(text: str) -> str:

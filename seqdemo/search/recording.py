@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seqdemo.config import SearchOptions
 from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, SearchTree
 from seqdemo.search.slots import Rule
 from seqdemo.search.walk import Turn, Walked
@@ -18,11 +19,18 @@ End = tuple[int, int]  # the step and the column at which a hypothesis ends
 
 @dataclass(frozen=True)
 class Found:
-    """What one search of one sentence found. `hypotheses` are best first; `certificate` comes with exact search."""
+    """What one search of one sentence found. `hypotheses` are best first; `certificate` comes with exact search; `options`
+    and `limit` are those of the search."""
 
     tree: SearchTree
     hypotheses: tuple[Hypothesis, ...]
     certificate: Certificate | None = None
+    options: SearchOptions | None = None
+    limit: int = 0
+
+    def complete(self, hypothesis: Hypothesis) -> bool:
+        """It ended, or was cut at the limit: not a prefix at which the search broke off."""
+        return hypothesis.finished or 0 < self.limit <= len(hypothesis.tokens)
 
 
 class Field(NamedTuple):
