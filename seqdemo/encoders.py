@@ -19,7 +19,8 @@ from seqdemo.config import ModelConfig
 from seqdemo.products import WholeLSTM, tanh
 from seqdemo.state import Memory
 
-AskAt = Callable[[int, str, Tensor], Ask]  # (layer, direction, position of each row) -> what-if
+# (layer, direction) -> None where the cell is left alone, otherwise (position of each row) -> what-if
+AskAt = Callable[[int, str], Callable[[Tensor], Ask] | None]
 DIRECTIONS = ("forward", "backward")
 PLAIN_LSTMS = (LSTM, LSTMForgetBias)
 
@@ -95,13 +96,14 @@ class TextEncoder(nn.Module):
         if turned_BS is not None:
             x_BSE = reorder(x_BSE, turned_BS)
         whole = self.whole.get((layer, direction))
-        if whole and not (ask or with_gates):
+        ask_here = ask(layer, direction) if ask else None
+        if whole and not (ask_here or with_gates):
             return whole(x_BSE), []
         cell = self.cell(layer, direction)
         zx_BSG = cell.project(x_BSE)
         start_BH = zx_BSG.new_zeros(len(x_BSE), self.hidden)
         here_B = torch.zeros(len(x_BSE), dtype=torch.long, device=x_BSE.device)
-        asked = (lambda t: ask(layer, direction, here_B + t if turned_BS is None else turned_BS[:, t])) if ask else None
+        asked = (lambda t: ask_here(here_B + t if turned_BS is None else turned_BS[:, t])) if ask_here else None
         states, gates = unroll(cell, zx_BSG, cell.initial(start_BH), asked)
         return torch.stack([state.h for state in states], 1), gates
 

@@ -15,7 +15,17 @@ from torch import Tensor
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, SearchOptions
-from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force, check_edits
+from seqdemo.edits import (
+    AttentionBlend,
+    AttentionRow,
+    Ban,
+    ClampGate,
+    Edit,
+    Force,
+    check_edits,
+    check_options,
+    forced_pieces,
+)
 from seqdemo.errors import InputError
 from seqdemo.images import Picture, read_picture
 from seqdemo.model import LanguageModel, Seq2Seq
@@ -23,7 +33,7 @@ from seqdemo.records import Certificate, Hypothesis, Price, SearchTree, Trace
 from seqdemo.search import Found, search
 from seqdemo.state import Memory
 from seqdemo.text import SPACE_MARK, Characters, Pieces, Tokenizer
-from seqdemo.trace import Source, follow, price_of_state, price_of_tokens, resolve
+from seqdemo.trace import Source, check_source, follow, holds, positions_of, price_of_state, price_of_tokens, resolve
 from seqdemo.whatif import WhatIf, constrain
 
 MOST_PIECES = 120
@@ -148,21 +158,31 @@ def far_from_training(pieces: Pieces) -> str:
     return ""
 
 
-def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> tuple[Edit, ...]:
-    """The edits, checked, with every clamp to the mean made numbers from the untouched greedy output."""
-    limit = min(prompt.limit, options.max_length or prompt.limit)
-    check_edits(edits, checkpoint.model.config, source_length(prompt), len(prompt.prefix) + limit)  # type: ignore[arg-type]
-    given = len(prompt.prefix)
+def check(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> None:
+    """Every edit fits the model, the input and the options."""
+    given, limit = len(prompt.prefix), min(prompt.limit, options.max_length or prompt.limit)
+    model = model_of(checkpoint)
+    check_source(model, prompt.source)
+    check_edits(edits, model.config, positions_of(model, prompt.source), given + limit)
     if any(isinstance(edit, (Force, Ban)) and edit.position < given for edit in edits):
         raise InputError(f"The first {given} pieces are the text that was given; force or ban from position {given} on.")
+    check_options(edits, options, given, limit)
+
+
+def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> tuple[Edit, ...]:
+    """The edits, checked, with every clamp to the mean made numbers: each unit's mean over the untouched greedy output,
+    whatever is searched for or replayed."""
+    check(checkpoint, prompt, edits, options)
+    edits = tuple(edits)
     if not any(isinstance(edit, ClampGate) and edit.value == "mean" for edit in edits):
         return edits
-    greedy = find(checkpoint, [prompt], SearchOptions(strategy="greedy"))[0].hypotheses[0].tokens
-    return resolve(model_of(checkpoint), prompt.source, prompt.prefix + greedy, edits)
+    greedy = find(checkpoint, [prompt], SearchOptions(strategy="greedy"), record=False)[0].hypotheses[0].tokens
+    return resolve(model_of(checkpoint), prompt.source, prompt.prefix + greedy, edits, room(prompt))
 
 
-def source_length(prompt: Prompt) -> int:
-    return prompt.source.shape[1] if isinstance(prompt.source, Tensor) else len(prompt.pieces.ids)
+def room(prompt: Prompt) -> int:
+    """The most pieces an output can have, with those that were given."""
+    return len(prompt.prefix) + prompt.limit
 
 
 def model_of(checkpoint: Checkpoint) -> Seq2Seq | LanguageModel:
@@ -187,7 +207,9 @@ def find(
     cancel: Cancel | None = None,
     record: bool = True,
 ) -> list[Found]:
-    """Search all prompts in one batch (a language model takes one at a time). Edits must have been checked."""
+    """Search all prompts in one batch (a language model takes one at a time). A gate held at its mean is for `run`."""
+    for prompt in prompts:
+        check(checkpoint, prompt, edits, options)
     model, what_if = model_of(checkpoint), WhatIf(edits)
     asked = what_if if what_if else None
     with torch.inference_mode():
@@ -231,15 +253,22 @@ def run(
     """Decode one input (text, a picture, or a Prompt) and record how; under edits, say what they cost."""
     options = options or SearchOptions()
     prompt = given if isinstance(given, Prompt) else prepare(checkpoint, given, language)
-    edits = edited(checkpoint, prompt, tuple(edits), options)
+    edits = edited(checkpoint, prompt, edits, options)
     (found,) = find(checkpoint, [prompt], options, edits, progress, cancel)
-    if not found.hypotheses:
-        raise InputError("Nothing can be said under these options and edits; take one of them back.")
-    texts = texts_of(checkpoint, prompt, found.hypotheses)
-    prices = priced(checkpoint, prompt, options, edits, found.hypotheses[0].tokens, cancel) if edits else ()
-    return Run(
-        checkpoint.name, checkpoint.task, prompt, options, edits, found.tree, found.hypotheses, texts, found.certificate, prices
-    )
+    hypotheses = obedient(found, prompt, edits)
+    if not hypotheses:
+        raise InputError("Nothing whole can be said under these options and edits; take one of them back, or search for longer.")
+    texts = texts_of(checkpoint, prompt, hypotheses)
+    prices = priced(checkpoint, prompt, options, edits, hypotheses[0].tokens, cancel) if edits else ()
+    return Run(checkpoint.name, checkpoint.task, prompt, options, edits, found.tree, hypotheses, texts, found.certificate, prices)
+
+
+def obedient(found: Found, prompt: Prompt, edits: tuple[Edit, ...]) -> tuple[Hypothesis, ...]:
+    """The hypotheses that hold what was forced; with words forced or banned none that broke off, which would have no price."""
+    if not any(isinstance(edit, (Force, Ban)) for edit in edits):
+        return found.hypotheses
+    forced = forced_pieces(edits)
+    return tuple(one for one in found.hypotheses if found.complete(one) and holds(prompt.prefix + one.tokens, forced))
 
 
 def texts_of(checkpoint: Checkpoint, prompt: Prompt, hypotheses: Sequence[Hypothesis]) -> tuple[str, ...]:
@@ -261,10 +290,13 @@ def priced(
     words = tuple(edit for edit in edits if isinstance(edit, (Force, Ban)))
     inside = tuple(edit for edit in edits if isinstance(edit, (AttentionRow, AttentionBlend, ClampGate)))
     if words:
-        old = find(checkpoint, [prompt], options, (), None, cancel, record=False)[0].hypotheses[0].tokens
-        prices.append(price_of_tokens(model, prompt.source, prefix + old, prefix + new, words))
+        (found,) = find(checkpoint, [prompt], options, (), None, cancel, record=False)
+        if not found.hypotheses or not found.complete(found.hypotheses[0]):
+            raise InputError("Without the edits this search finds nothing whole to compare with; let it search for longer.")
+        old = prefix + found.hypotheses[0].tokens
+        prices.append(price_of_tokens(model, prompt.source, old, prefix + new, words, room(prompt)))
     if inside:
-        prices.append(price_of_state(model, prompt.source, prefix + new, inside))
+        prices.append(price_of_state(model, prompt.source, prefix + new, inside, room(prompt)))
     return tuple(prices)
 
 
@@ -274,9 +306,10 @@ def replay(checkpoint: Checkpoint, run: Run, tokens: Sequence[int]) -> Trace:
 
 
 def trace(checkpoint: Checkpoint, prompt: Prompt, tokens: Sequence[int], edits: tuple[Edit, ...] = ()) -> Trace:
-    text = tokenizer(checkpoint.target_text)
+    text, model = tokenizer(checkpoint.target_text), model_of(checkpoint)
+    edits = edited(checkpoint, prompt, edits, SearchOptions())
     target = prompt.prefix + tuple(tokens)
-    return follow(model_of(checkpoint), prompt.source, target, edits, prompt.pieces.strings, text.piece)
+    return follow(model, prompt.source, target, edits, prompt.pieces.strings, text.piece, room(prompt))
 
 
 def score(checkpoint: Checkpoint, given: Any, target: str, language: str = "") -> Trace:

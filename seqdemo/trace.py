@@ -6,7 +6,7 @@ It shares no code with the search, and so checks it: the log probabilities of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from seqdemo.cells import Cell, Gates
 from seqdemo.config import BOS
-from seqdemo.edits import ClampGate, Edit, Force, edit_to_json
+from seqdemo.edits import ClampGate, Edit, check_edits, edit_to_json, forced_pieces, whole
 from seqdemo.encoders import TextEncoder
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
@@ -95,8 +95,34 @@ def _read_pair(
 
 def check_target(model: Model, target: Sequence[int]) -> None:
     vocabulary = model.config.target_vocabulary
-    if not target or not all(isinstance(token, int) and 0 <= token < vocabulary for token in target):
+    if not target or not all(whole(token, vocabulary) for token in target):
         raise InputError(f"A replay needs at least one piece, each a number below {vocabulary}.")
+
+
+def check_source(model: Model, source: Source) -> None:
+    vocabulary = model.config.source_vocabulary
+    if model.config.encoder == "image":
+        if not isinstance(source, Tensor):
+            raise InputError("This model reads a picture, or the grid its CNN made of one.")
+    elif model.config.encoder == "text" and (
+        isinstance(source, Tensor) or not source or not all(whole(token, vocabulary) for token in source)
+    ):
+        raise InputError(f"A source has at least one piece, each a number below {vocabulary}.")
+
+
+def positions_of(model: Model, source: Source) -> int:
+    """How many states the encoder makes of it."""
+    if not isinstance(source, Tensor):
+        return len(source or ())
+    read = source_tensors(source)[0]
+    return int(cast(Any, model).encoder.cnn.grid ** 2) if read.dim() == 4 else read.shape[1]
+
+
+def check(model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...] = (), room: int = 0) -> None:
+    """All that a replay is given fits the model. `room` is the length of the longest output the edits may speak of."""
+    check_target(model, target)
+    check_source(model, source)
+    check_edits(edits, model.config, positions_of(model, source), max(room, len(target)))
 
 
 def follow(
@@ -106,11 +132,12 @@ def follow(
     edits: tuple[Edit, ...] = (),
     source_pieces: Sequence[str] = (),
     piece: Callable[[int], str] = str,
+    room: int = 0,
 ) -> Trace:
-    """The Trace of the tokens `target` (with <eos> where they end), under `edits`."""
-    check_target(model, target)
+    """The Trace of the tokens `target` (with <eos> where they end), under `edits`, which may speak of an output of up to
+    `room` pieces where `target` is only the beginning of one."""
+    check(model, source, target, edits, room)
     with torch.inference_mode():
-        edits = resolve(model, source, target, edits)
         found = replay(model, source, target, edits)
         logp_TV = found.logp_TV
         logps_T = logp_TV.gather(1, torch.tensor(target, dtype=torch.long)[:, None]).squeeze(1)
@@ -132,8 +159,9 @@ def follow(
     )
 
 
-def resolve(model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+def resolve(model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...], room: int = 0) -> tuple[Edit, ...]:
     """The edits with each clamp to 'mean' made numbers: every unit's mean over the untouched replay of `target`."""
+    check(model, source, target, edits, room)
     if not any(isinstance(edit, ClampGate) and edit.value == "mean" for edit in edits):
         return edits
     with torch.inference_mode():
@@ -146,33 +174,39 @@ def resolve(model: Model, source: Source, target: Sequence[int], edits: tuple[Ed
     return resolved(edits, mean)
 
 
-def logp_of(model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...] = ()) -> tuple[float, np.ndarray]:
+def logp_of(
+    model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...] = (), room: int = 0
+) -> tuple[float, np.ndarray]:
     """The log probability of `target`, and the whole distribution at each step (T, V)."""
-    check_target(model, target)
+    check(model, source, target, edits, room)
     with torch.inference_mode():
         logp_TV = replay(model, source, target, edits).logp_TV
     return float(logp_TV.gather(1, torch.tensor(target)[:, None]).double().sum()), logp_TV.numpy()
 
 
-def price_of_tokens(model: Model, source: Source, old: Sequence[int], new: Sequence[int], edits: tuple[Edit, ...]) -> Price:
+def price_of_tokens(
+    model: Model, source: Source, old: Sequence[int], new: Sequence[int], edits: tuple[Edit, ...], room: int = 0
+) -> Price:
     """What forcing or banning cost: the untouched model's log probability of the new output minus that of the old one, and
     for each forced token how far it lay behind the model's own best at that step."""
+    check(model, source, new, edits, room)
+    forced = forced_pieces(edits)
+    if not holds(new, forced):
+        raise InputError("This output does not hold what was forced, so it has no price; give the output of a search that did.")
     before, _ = logp_of(model, source, old)
     after, logp_TV = logp_of(model, source, new)
-    gaps = tuple(
-        float(logp_TV[position].max() - logp_TV[position, token])
-        for edit in edits
-        if isinstance(edit, Force)
-        for position, token in enumerate(edit.tokens, edit.position)
-        if position < len(new)
-    )
+    gaps = tuple(float(logp_TV[position].max() - logp_TV[position, token]) for position, token in forced)
     return Price("tokens", after - before, before, after, gaps)
 
 
-def price_of_state(model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...]) -> Price:
+def holds(tokens: Sequence[int], forced: Sequence[tuple[int, int]]) -> bool:
+    return all(position < len(tokens) and tokens[position] == token for position, token in forced)
+
+
+def price_of_state(model: Model, source: Source, target: Sequence[int], edits: tuple[Edit, ...], room: int = 0) -> Price:
     """What an edited row, blend or gate costs: the edited model's log probability minus the untouched one's, same tokens."""
     before, _ = logp_of(model, source, target)
-    after, _ = logp_of(model, source, target, resolve(model, source, target, edits))
+    after, _ = logp_of(model, source, target, edits, room)
     return Price("state", after - before, before, after, ())
 
 

@@ -13,6 +13,7 @@ from seqdemo.cells import Ask, keep
 from seqdemo.config import EOS
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.encoders import AskAt
+from seqdemo.errors import InputError
 from seqdemo.state import Memory
 
 StepFunction = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -35,12 +36,17 @@ def clamped(value_KH: Tensor, edit: ClampGate, rows_K: Tensor) -> Tensor:
 
 
 class WhatIf:
-    """The edits of one run that act inside a step. Values 'mean' must have become numbers before (see `resolved`)."""
+    """The edits of one run that act inside a step; those that hold at no position, for no unit or by no amount are none.
+    Values 'mean' must have become numbers before (see `resolved`)."""
 
     def __init__(self, edits: tuple[Edit, ...]) -> None:
         self.rows = [edit for edit in edits if isinstance(edit, AttentionRow)]
-        self.blends = [edit for edit in edits if isinstance(edit, AttentionBlend)]
-        self.clamps = [edit for edit in edits if isinstance(edit, ClampGate)]
+        self.blends = [edit for edit in edits if isinstance(edit, AttentionBlend) and edit.factor and edit.positions != ()]
+        self.clamps = [edit for edit in edits if isinstance(edit, ClampGate) and () not in (edit.units, edit.positions)]
+        if any(clamp.value == "mean" for clamp in self.clamps):
+            raise InputError(
+                "A gate held at its mean needs to know of which output: `resolve` the edits over one, or give numbers."
+            )
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.blends or self.clamps)
@@ -51,9 +57,9 @@ class WhatIf:
     def encoder(self) -> AskAt | None:
         clamps = [clamp for clamp in self.clamps if clamp.part == "encoder"]
 
-        def ask(layer: int, direction: str, position_B: Tensor) -> Ask:
+        def ask(layer: int, direction: str) -> Callable[[Tensor], Ask] | None:
             meant = [clamp for clamp in clamps if clamp.layer == layer and clamp.direction == direction]
-            return self.ask(meant, position_B)
+            return (lambda position_B: self.ask(meant, position_B)) if meant else None
 
         return ask if clamps else None
 
@@ -73,7 +79,7 @@ class WhatIf:
         """Blends first, then rows that replace the outcome."""
         position_BK1 = position_K.view(*weights_BKS.shape[:2], 1)
         for blend in self.blends:
-            if blend.towards != "nothing" and blend.factor:
+            if blend.towards != "nothing":
                 goal_B1S = goal(blend.towards, mask_BS).to(weights_BKS.dtype)[:, None]
                 moved = torch.lerp(weights_BKS, goal_B1S.expand_as(weights_BKS), float(blend.factor))
                 weights_BKS = torch.where(at(position_BK1, blend.positions), moved, weights_BKS)
@@ -86,7 +92,7 @@ class WhatIf:
     def context(self, context_BKH: Tensor, position_K: Tensor) -> Tensor:
         position_BK1 = position_K.view(*context_BKH.shape[:2], 1)
         for blend in self.blends:
-            if blend.towards == "nothing" and blend.factor:
+            if blend.towards == "nothing":
                 dimmed = context_BKH * (1 - blend.factor)
                 context_BKH = torch.where(at(position_BK1, blend.positions), dimmed, context_BKH)
         return context_BKH

@@ -3,6 +3,8 @@ the sentence turned round."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given
@@ -93,13 +95,16 @@ def test_whoever_asks_for_no_gates_gets_the_same_states(cell: str) -> None:
 def test_a_what_if_is_asked_by_layer_direction_and_position() -> None:
     encoder, asked = encoder_of("lstm", layers=2), set()
 
-    def ask(layer: int, direction: str, position_B: Tensor) -> Ask:
-        def answer(name: str, value: Tensor) -> Tensor:
-            asked.update((layer, direction, position, name) for position in position_B.tolist())
-            here_B1 = (position_B == 2)[:, None] & ((layer, direction, name) == (1, "backward", "hidden"))
-            return value.masked_fill(here_B1, 0.0)
+    def ask(layer: int, direction: str) -> Callable[[Tensor], Ask]:
+        def at(position_B: Tensor) -> Ask:
+            def answer(name: str, value: Tensor) -> Tensor:
+                asked.update((layer, direction, position, name) for position in position_B.tolist())
+                here_B1 = (position_B == 2)[:, None] & ((layer, direction, name) == (1, "backward", "hidden"))
+                return value.masked_fill(here_B1, 0.0)
 
-        return answer
+            return answer
+
+        return at
 
     x_BSE, mask_BS = torch.randn(2, 4, 16, dtype=torch.float64), torch.arange(4) < torch.tensor([[4], [3]])
     with torch.no_grad():

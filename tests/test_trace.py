@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqdemo import records
-from seqdemo.config import CELL_GATES, EOS, ModelConfig, SearchOptions
+from seqdemo.config import BOS, CELL_GATES, EOS, ModelConfig, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Force, check_edits, edit_from_json, edit_to_json
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
@@ -104,6 +104,7 @@ def test_attention_moves_with_its_hypothesis(decoder: str) -> None:
 def test_empty_edits_change_nothing_bit_for_bit(strategy: str) -> None:
     model = tiny()
     nothing = (AttentionBlend(0.0, "uniform"), AttentionBlend(0.0, "nothing"), ClampGate("decoder", "forget", 0.0, units=()))
+    assert not WhatIf(nothing) and WhatIf((ClampGate("decoder", "forget", 0.0, units=(0,)),))
     plain, edited = find(model, strategy=strategy, expansions=2000), find(model, nothing, strategy=strategy, expansions=2000)
     assert plain.hypotheses == edited.hypotheses
     assert (replay(model, SOURCE, (4, 5, EOS)).logp_TV == replay(model, SOURCE, (4, 5, EOS), nothing).logp_TV).all()
@@ -140,6 +141,23 @@ def test_the_price_of_words_is_the_untouched_models_view() -> None:
     first_V = replay(model, SOURCE, new).logp_TV[0]
     assert price.gaps == (pytest.approx(float(first_V.max() - first_V[other])),)
     assert price.gaps[0] > 0
+
+
+def test_each_forced_piece_lies_behind_the_best_of_its_own_step() -> None:
+    model = tiny()
+    edits = (Force(0, (7, 4)), Force(3, (9,)))
+    new = find(model, edits).hypotheses[0].tokens
+    with torch.inference_mode():
+        ids = torch.tensor([SOURCE])
+        logp_TV = model(ids, ids > 0, torch.tensor([[BOS, *new[:-1]]]))[0].log_softmax(1)
+    wanted = [float(logp_TV[step].max() - logp_TV[step, token]) for step, token in ((0, 7), (1, 4), (3, 9))]
+    assert price_of_tokens(model, SOURCE, (EOS,), new, edits).gaps == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("new", [(7,), (7, 4), (7, 4, 5), (7, 4, EOS)])
+def test_an_output_without_what_was_forced_has_no_price(new: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="does not hold what was forced"):
+        price_of_tokens(tiny(), SOURCE, (5, EOS), new, (Force(1, (4, 9)),), LIMIT)
 
 
 @pytest.mark.parametrize("decoder", ATTENDING)
@@ -180,13 +198,44 @@ def test_clamps_hold_units_steps_layers_and_directions() -> None:
     assert (held["encoder.1.forward.input"] == plain.gates["encoder.1.forward.input"]).all()
 
 
+def test_a_clamp_holds_its_own_layer_of_a_decoder_of_two() -> None:
+    model, target = tiny(decoder_layers=2), (4, 5, EOS)
+    plain, trace = (follow(model, SOURCE, target, edits).gates for edits in ((), (ClampGate("decoder", "forget", 0.5, 1),)))
+    assert (trace["decoder.1.forget"] == 0.5).all() and (plain["decoder.1.forget"] != 0.5).all()
+    assert (trace["decoder.0.forget"][0] == plain["decoder.0.forget"][0]).all()  # later it hears of the clamp by its input
+    assert not (trace["decoder.0.forget"] == 0.5).any()
+
+
+@pytest.mark.parametrize("towards", ["last", "uniform", "nothing"])
+@pytest.mark.parametrize("decoder", ATTENDING)
+def test_blended_attention_of_a_padded_batch_is_that_of_its_sentences_alone(decoder: str, towards: str) -> None:
+    model, sources = tiny(decoder=decoder), (SOURCE, SOURCE[:2], SOURCE[1:4])
+    source_BS = torch.nn.utils.rnn.pad_sequence([torch.tensor(source) for source in sources], batch_first=True)
+    what_if, options = WhatIf((AttentionBlend(0.7, towards),)), SearchOptions(beam=3)
+    with torch.inference_mode():
+        step, state = model.stepper(model.encode(source_BS, source_BS > 0), what_if)
+        together = search(step, state, len(sources), options, [LIMIT] * len(sources))
+    for source, found in zip(sources, together):
+        for hypothesis in found.hypotheses:
+            alone = follow(model, source, hypothesis.tokens, (AttentionBlend(0.7, towards),))
+            assert np.allclose(alone.logps, hypothesis.logps, atol=1e-5)
+
+
 def test_a_clamp_to_the_mean_is_each_units_mean_over_the_untouched_run() -> None:
     model, target = tiny(), (4, 5, 6, EOS)
     clamp = (ClampGate("decoder", "output", "mean"),)
-    trace = follow(model, SOURCE, target, clamp)
+    numbers = resolve(model, SOURCE, target, clamp)
+    trace = follow(model, SOURCE, (4, 5), numbers)
     mean_H = follow(model, SOURCE, target).gates["decoder.0.output"].mean(0)
     assert np.allclose(trace.gates["decoder.0.output"], mean_H, atol=1e-6)
-    assert find(model, resolve(model, SOURCE, target, clamp)).hypotheses
+    assert find(model, numbers).hypotheses
+
+
+def test_the_mean_is_never_guessed_from_the_tokens_of_a_replay() -> None:
+    model, clamp = tiny(), (ClampGate("decoder", "output", "mean"),)
+    for door in (follow, logp_of, price_of_state, replay):
+        with pytest.raises(InputError, match="`resolve` the edits"):
+            door(model, SOURCE, (4, EOS), clamp)
 
 
 def test_records_come_back_from_json_unchanged() -> None:
@@ -222,7 +271,21 @@ def test_edits_come_back_from_json(edit: object) -> None:
         ((AttentionRow(0, (0.0,) * 5),), "above 0"),
         ((AttentionRow(0, (float("nan"),) * 5),), "above 0"),
         ((AttentionBlend(2.0),), "from 0 to 1"),
+        ((AttentionBlend(-0.5),), "from 0 to 1"),
         ((AttentionBlend(0.5, "sideways"),), "sideways"),
+        ((AttentionRow(0, (2.0, -1.0, 0.0, 0.0, 0.0)),), "from 0 up"),
+        ((AttentionRow(0, (1.0,) * 7),), "5 weights"),
+        ((AttentionRow(LIMIT, (1.0,) * 5),), "Position 9 is outside this output"),
+        ((AttentionBlend(1.0, "last", (LIMIT,)),), "Position 9 is outside this output"),
+        ((AttentionBlend(1.0, "last", (-1,)),), "Position -1 is outside this output"),
+        ((ClampGate("decoder", "forget", 0.0, positions=(0, LIMIT)),), "Position 9 is outside this output"),
+        ((ClampGate("encoder", "forget", 0.0, positions=(5,)),), "this source are whole numbers from 0 to 4"),
+        ((ClampGate("encoder", "forget", 0.0, positions=(-1,)),), "this source are whole numbers from 0 to 4"),
+        ((ClampGate("decoder", "forget", 0.0, positions=[1]),), "a tuple of whole numbers"),
+        ((ClampGate("decoder", "forget", 0.0, units=(-1,)),), "0 to 15"),
+        (({"a": 1},), "each is one of Force, Ban"),
+        ((None,), "each is one of Force, Ban"),
+        (Force(0, (4,)), "Edits are a tuple"),
         ((ClampGate("decoder", "reset", 0.0),), "no 'reset' gate"),
         ((ClampGate("decoder", "forget", 0.0, layer=1),), "1 layer"),
         ((ClampGate("decoder", "forget", 0.0, units=(16,)),), "0 to 15"),
@@ -234,6 +297,29 @@ def test_edits_come_back_from_json(edit: object) -> None:
 def test_edits_that_do_not_fit_are_told_so(edits: tuple, words: str) -> None:
     with pytest.raises(InputError, match=words):
         check_edits(edits, tiny().config, len(SOURCE), LIMIT)
+    for door in (follow, logp_of, price_of_state, resolve):
+        with pytest.raises(InputError, match=words):
+            door(tiny(), SOURCE, (4,) * LIMIT, edits)
+    with pytest.raises(InputError, match=words):
+        price_of_tokens(tiny(), SOURCE, (4,), (4,) * LIMIT, edits)
+
+
+def test_positions_up_to_the_end_of_source_and_output_are_taken() -> None:
+    edits = (
+        AttentionBlend(0.5, "last", (LIMIT - 1,)),
+        ClampGate("encoder", "forget", 0.0, positions=(len(SOURCE) - 1,)),
+        ClampGate("decoder", "forget", 0.0, positions=(LIMIT - 1,)),
+        Force(LIMIT - 1, (4,)),
+    )
+    check_edits(edits, tiny().config, len(SOURCE), LIMIT)
+    assert follow(tiny(), SOURCE, (4, 5), edits, room=LIMIT).tokens == (4, 5)
+
+
+@pytest.mark.parametrize("source", [(), None, (VOCABULARY,), (999_999,), (-1,), (4.0,), torch.zeros(1, 4, 6)], ids=str)
+def test_what_is_no_source_is_told_so(source: object) -> None:
+    for door in (follow, logp_of):
+        with pytest.raises(InputError, match=f"each a number below {VOCABULARY}"):
+            door(tiny(), source, (4, EOS))
 
 
 @settings(max_examples=30, deadline=None)
