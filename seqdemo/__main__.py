@@ -112,7 +112,7 @@ def check_together(given: dict[str, Any]) -> None:
     if "early" in given and given.get("finished") != "free":
         raise InputError("--early says when a beam that frees places stops; add --finished free.")
     most = {"greedy": 1, "sample": 1, "beam": given.get("beam", SearchOptions().beam)}.get(strategy)
-    if most is not None and given.get("nbest", 1) > most:
+    if most is not None and 1 <= most < given.get("nbest", 1):
         instead = {"greedy": "use --beam", "sample": "use --samples", "beam": "widen --beam"}[strategy]
         raise InputError(f"--nbest {given['nbest']} is more than this search has to offer ({most}); {instead}.")
 

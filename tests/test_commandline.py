@@ -269,6 +269,9 @@ def test_every_field_of_the_options_can_be_given() -> None:
         ("--greedy --nbest 2", "use --beam"),
         ("--sample --nbest 2", "use --samples"),
         ("--beam 101", "from 1 to 100"),
+        ("--beam 0", "from 1 to 100"),
+        ("--beam -1", "from 1 to 100"),
+        ("--beam 0 --nbest 3", "from 1 to 100"),
         ("--min-length 5 --max-length 5", "lower one"),
     ],
 )
