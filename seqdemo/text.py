@@ -24,6 +24,8 @@ from seqdemo.errors import InputError
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+VIRAMA = 9  # the combining class of the signs that take a letter's vowel
 UNKNOWN = "\N{WHITE QUESTION MARK ORNAMENT}"  # what an unknown piece looks like in a text
 
 # How a person would write what Words cut apart: (what stands there, what to write), in this order.
@@ -48,13 +50,21 @@ class Pieces:
 
 def shown(char: str) -> bool:
     """Not a control character, half of a surrogate pair or the like; the two that join letters count as letters."""
-    return not unicodedata.category(char).startswith("C") or char in "\u200c\u200d"
+    return not unicodedata.category(char).startswith("C") or char in JOINERS
 
 
 def clean(text: str) -> str:
-    """NFC, no control characters, runs of white space as one space."""
+    """NFC, no control characters, runs of white space as one space, no joiners at the edge of a word that join nothing."""
     kept = "".join(" " if char.isspace() else char for char in text if char.isspace() or shown(char))
-    return re.sub(r" +", " ", unicodedata.normalize("NFC", kept)).strip()
+    words = map(without_idle_joiners, unicodedata.normalize("NFC", kept).split(" "))
+    return " ".join(word for word in words if word)
+
+
+def without_idle_joiners(word: str) -> str:
+    """After a virama, at the end, a joiner says how the letter is drawn; it stays."""
+    word = word.lstrip(JOINERS)
+    bare = word.rstrip(JOINERS)
+    return word if bare and unicodedata.combining(bare[-1]) == VIRAMA else bare
 
 
 class Tokenizer:
@@ -65,6 +75,10 @@ class Tokenizer:
 
     def __len__(self) -> int:
         raise NotImplementedError
+
+    def clean(self, text: str) -> str:
+        """What is cut up of a text."""
+        return clean(text)
 
     def encode(self, text: str) -> Pieces:
         raise NotImplementedError
@@ -169,12 +183,19 @@ class Characters(Tokenizer):
         return len(self.pieces)
 
     def encode(self, text: str, tag: str = "") -> Pieces:
-        text = self.whole(text) if self.keep_space else clean(text)
-        strings = (*((f"<{tag}>",) if tag else ()), *text)
+        strings = (*((f"<{tag}>",) if tag else ()), *map(self.as_learnt, self.clean(text)))
         if tag and strings[0] not in self.ids:
             raise InputError(f"This model has no target language {tag!r}; it knows {', '.join(self.tags())}.")
         ids = tuple(self.ids.get(char, UNK) for char in strings)
         return Pieces(ids, strings, tuple(index != UNK for index in ids))
+
+    def clean(self, text: str) -> str:
+        return self.whole(text) if self.keep_space else clean(text)
+
+    def as_learnt(self, char: str) -> str:
+        """A capital that was never learnt as the small letter that was; but a text with its spaces is read as it stands."""
+        small = char.lower()
+        return small if char not in self.ids and small in self.ids and not self.keep_space else char
 
     def whole(self, text: str) -> str:
         """NFC with every space and line break; of control characters only those that were learnt."""

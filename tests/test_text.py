@@ -60,6 +60,12 @@ def test_training_texts_come_back_from_known_pieces(kind: str) -> None:
         assert tokenizer(kind).decode([BOS, *pieces.ids, EOS, PAD]) == (line.lower() if kind == "words" else line)
 
 
+def as_read(kind: str, text: str) -> str:
+    """The text with capitals that were never learnt as the small letters that were."""
+    which = tokenizer(kind)
+    return "".join(map(which.as_learnt, text)) if isinstance(which, Characters) else text
+
+
 @given(st.text(ALPHABET, max_size=60))
 def test_any_text_of_known_characters_comes_back(text: str) -> None:
     for kind in ("subwords", "characters"):
@@ -80,7 +86,7 @@ def test_ids_strings_and_marks_belong_together(kind: str, text: str) -> None:
     if kind == "words":
         assert whole.replace(" ", "") == "".join(cleaned.lower().split())
     else:
-        assert whole == cleaned.strip()
+        assert whole == as_read(kind, cleaned).strip()
 
 
 @given(st.text(max_size=60))
@@ -89,6 +95,21 @@ def test_clean_text_is_composed_has_single_blanks_and_stays_clean(text: str) -> 
     assert clean(cleaned) == cleaned == cleaned.strip()
     assert unicodedata.is_normalized("NFC", cleaned) and "  " not in cleaned
     assert not any(unicodedata.category(char) in ("Cc", "Cs") for char in cleaned)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("\u200dnamaste", "namaste"),
+        ("a \u200c\u200d b\u200d", "a b"),
+        ("\u200d", ""),
+        ("می\u200cروم", "می\u200cروم"),
+        ("क्\u200d ന്\u200d", "क्\u200d ന്\u200d"),
+    ],
+    ids=ascii,
+)
+def test_joiners_stay_where_they_join(text: str, wanted: str) -> None:
+    assert clean(text) == wanted
 
 
 @every_kind
@@ -176,6 +197,12 @@ def test_tags_name_a_target_language_and_are_one_piece() -> None:
     assert not any(characters.encode("<ta>").known[:1]), "typed letters are never a tag"
     with pytest.raises(InputError, match="no target language 'de'; it knows hi, ta"):
         characters.encode("man", "de")
+
+
+def test_capitals_that_were_never_learnt_are_read_as_small_letters() -> None:
+    pieces = Characters.train(["namaste N"]).encode("NAMASTÉ")
+    assert pieces.strings == tuple("NamastÉ") and pieces.known == (True,) * 6 + (False,)
+    assert Characters.train(["ab\n"], keep_space=True).encode("aB").known == (True, False)
 
 
 def test_a_text_model_keeps_spaces_and_line_breaks() -> None:
