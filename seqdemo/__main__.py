@@ -26,8 +26,8 @@ COMMANDS = {
 }
 EPILOG = """\
 Lines come from standard input and are answered in order, one line each. A line that cannot be used gives an empty line and a
-sentence on standard error (with --json an object with "error"), and the rest go on. Exit code: 0 all lines answered, 1 some
-not, 2 wrong usage."""
+sentence on standard error (with --json an object with "error"), and the rest go on; a line unlike what the model was trained on
+is answered, with a sentence there too (with --json "note"). Exit code: 0 all lines answered, 1 some not, 2 wrong usage."""
 ONLY_WITH = {
     "temperature": "sample",
     "top_k": "sample",

@@ -22,7 +22,7 @@ from seqdemo.checkpoints import Checkpoint, load
 from seqdemo.checkpoints import names as checkpoint_names
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.playground import Prompt, find, prepare, score, target_language, texts_of, tokenizer
+from seqdemo.playground import Prompt, find, prepare, scorable, target_language, texts_of, tokenizer, trace
 from seqdemo.records import Trace
 from seqdemo.search import UNDER_WAY, Found
 
@@ -154,7 +154,7 @@ def soon(waiting: Queue[Any]) -> Any:
 def answers(job: Job, lines: Sequence[Line], shown: Callable[[int], None] = lambda done: None) -> list[Answer]:
     """One answer a line, in the order of the lines; decoded in batches of like length."""
     if job.scoring:
-        return [score_line(job, line) for line in lines]
+        return scores(job, lines, shown)
     prepared = [prepare_line(job, line) for line in lines]
     found = {place: given for place, given in enumerate(prepared) if isinstance(given, Answer)}
     waiting = [(place, given) for place, given in enumerate(prepared) if isinstance(given, Prompt)]
@@ -204,10 +204,18 @@ def answer(job: Job, line: Line, prompt: Prompt, found: Found | str) -> Answer:
         }
         for text, one in zip(texts_of(job.checkpoint, prompt, found.hypotheses), found.hypotheses)
     )
-    more: dict[str, Any] = {"note": prompt.far} if prompt.far else {}
+    more = noted(prompt)
     if found.certificate:
         more["certificate"] = vars(found.certificate)
     return Answer(line, outputs, more=more)
+
+
+def scores(job: Job, lines: Sequence[Line], shown: Callable[[int], None]) -> list[Answer]:
+    found = []
+    for line in lines:
+        found.append(score_line(job, line))
+        shown(len(found))
+    return found
 
 
 def score_line(job: Job, line: Line) -> Answer:
@@ -217,10 +225,15 @@ def score_line(job: Job, line: Line) -> Answer:
     try:
         if line.error or not (tab or alone):
             raise InputError(line.error or "A line to score is a source, a TAB, and a target; this one has no TAB.")
-        trace = score(job.checkpoint, *(("", line.text) if alone else (source, target)), language=job.language)
+        given = ("", line.text) if alone else (source, target)
+        prompt, tokens = scorable(job.checkpoint, *given, language=job.language)
     except InputError as error:
         return Answer(line, error=str(error))
-    return Answer(line, (scored(trace, line.text if alone else target),))
+    return Answer(line, (scored(trace(job.checkpoint, prompt, tokens), given[1]),), more=noted(prompt))
+
+
+def noted(prompt: Prompt) -> dict[str, Any]:
+    return {"note": prompt.far} if prompt.far else {}
 
 
 def scored(trace: Trace, text: str) -> dict[str, Any]:
@@ -258,32 +271,41 @@ class Progress:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.shown = stream, stream.isatty()
-        self.began = time.perf_counter()
+        self.stands, self.began = False, time.perf_counter()
 
     def show(self, done: int) -> None:
         if self.shown:
             rate = done / max(1e-9, time.perf_counter() - self.began)
             self.stream.write(f"\r\033[K{done:,} lines, {rate:,.1f} a second")
             self.stream.flush()
+            self.stands = True
 
     def clear(self) -> None:
-        if self.shown:
+        if self.stands:
             self.stream.write("\r\033[K")
             self.stream.flush()
+            self.stands = False
 
 
 def converse(job: Job, given: BinaryIO, out: TextIO, err: TextIO, as_objects: bool) -> int:
     """Answer every line; 1 if any could not be."""
     progress, done, failed = Progress(err), 0, False
-    for window in windows(read_lines(given), job.window):
-        found = answers(job, window, lambda count, before=done: progress.show(before + count))  # type: ignore[misc]
-        done += len(window)
+    try:
+        for window in windows(read_lines(given), job.window):
+            found = answers(job, window, lambda count, before=done: progress.show(before + count))  # type: ignore[misc]
+            done += len(window)
+            told = [] if as_objects else [f"line {each.line.number}: {remark}\n" for each in found if (remark := remark_on(each))]
+            if told or out.isatty():
+                progress.clear()
+            out.writelines((as_json(each) if as_objects else as_text(each, job.scoring)) + "\n" for each in found)
+            err.writelines(told)
+            out.flush()
+            err.flush()
+            failed |= any(each.error for each in found)
+    finally:
         progress.clear()
-        for each in found:
-            failed |= bool(each.error)
-            out.write((as_json(each) if as_objects else as_text(each, job.scoring)) + "\n")
-            if each.error and not as_objects:
-                err.write(f"line {each.line.number}: {each.error}\n")
-        out.flush()
-        err.flush()
     return int(failed)
+
+
+def remark_on(found: Answer) -> str:
+    return found.error or str(found.more.get("note", ""))

@@ -7,7 +7,7 @@ prompt  ->  prepare (check, cut up, encode)  ->  search under edits  ->  the tre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -83,14 +83,26 @@ class Run:
         return self.prompt.pieces
 
 
-def usable_text(text: Any, most: int) -> str:
+def usable_text(which: Tokenizer, text: Any, most: int) -> str:
+    """The text, if it is one and, as `which` reads it, has at most so many characters."""
     if not isinstance(text, str):
         raise InputError("The input must be text.")
-    if len(text) > most:
-        raise InputError(f"This text has {len(text):,} characters; the limit is {most:,}. Shorten it.")
     if any(0xD800 <= ord(char) <= 0xDFFF for char in text):
         raise InputError("This text holds half of a character (a lone surrogate); paste it again from its source.")
+    length = len(which.clean(text))
+    if length > most:
+        raise InputError(f"This text has {length:,} characters; the limit is {most:,}. Shorten it.")
     return text
+
+
+def cut_up(which: Tokenizer, text: Any, most: int, tag: str = "") -> Pieces:
+    """A text in pieces. Where some are unknown, a letter or digit at least must be known: else the model would read blanks."""
+    text = usable_text(which, text, most)
+    pieces = which.encode(text, tag) if isinstance(which, Characters) else which.encode(text)
+    read = list(zip(pieces.strings, pieces.known))[bool(tag) :]
+    if not all(pieces.known) and not any(known and any(map(str.isalnum, string)) for string, known in read):
+        raise InputError("The model knows none of these letters; type a text in the language and script it was trained on.")
+    return pieces
 
 
 def tokenizer(which: Tokenizer | None) -> Tokenizer:
@@ -104,13 +116,12 @@ def prepare(checkpoint: Checkpoint, given: Any, language: str = "") -> Prompt:
     if checkpoint.task == "caption":
         return prepare_picture(checkpoint, given)
     if checkpoint.task == "complete":
-        pieces = tokenizer(checkpoint.target_text).encode(usable_text(given, MOST_TEXT))
+        pieces = cut_up(tokenizer(checkpoint.target_text), given, MOST_TEXT)
         return Prompt(pieces, None, COMPLETION_LIMIT, far_from_training(pieces))
     source_text = tokenizer(checkpoint.source_text)
-    text = usable_text(given, MOST_CHARACTERS)
     language = target_language(checkpoint, language)
     tagged = isinstance(source_text, Characters) and len(checkpoint.languages) > 1
-    pieces = source_text.encode(text, language) if tagged else source_text.encode(text)  # type: ignore[call-arg]
+    pieces = cut_up(source_text, given, MOST_CHARACTERS, language if tagged else "")
     if len(pieces.ids) <= tagged:
         raise InputError("There is no text to read: type at least one letter.")
     if len(pieces.ids) > MOST_PIECES:
@@ -144,13 +155,17 @@ def seq2seq(checkpoint: Checkpoint) -> Seq2Seq:
     return checkpoint.model
 
 
+def unseen(pieces: Pieces, what: str = "this") -> str:
+    unknown = sum(not known for known in pieces.known)
+    number = "1 piece" if unknown == 1 else f"{unknown} pieces"
+    return f"The model has never seen {number} of {what}"
+
+
 def far_from_training(pieces: Pieces) -> str:
     """A sentence when this input is unlike what models here were trained on; empty otherwise."""
-    unknown = sum(not known for known in pieces.known)
     words = max(1, sum(piece.startswith(SPACE_MARK) for piece in pieces.strings))
-    if unknown:
-        number = "1 piece" if unknown == 1 else f"{unknown} pieces"
-        return f"The model has never seen {number} of this; it reads a blank there."
+    if not all(pieces.known):
+        return f"{unseen(pieces)}; it reads a blank there."
     if any(piece.startswith(SPACE_MARK) for piece in pieces.strings) and len(pieces.ids) > 3.5 * words + 3:
         return "These words fall into unusually small pieces: the model hardly saw any like them in training."
     if len(pieces.ids) > USUAL_PIECES and SPACE_MARK in "".join(pieces.strings):
@@ -160,7 +175,7 @@ def far_from_training(pieces: Pieces) -> str:
 
 def check(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> None:
     """Every edit fits the model, the input and the options."""
-    given, limit = len(prompt.prefix), min(prompt.limit, options.max_length or prompt.limit)
+    given, limit = len(prompt.prefix), longest(prompt, options)
     model = model_of(checkpoint)
     check_source(model, prompt.source)
     check_edits(edits, model.config, positions_of(model, prompt.source), given + limit)
@@ -183,6 +198,12 @@ def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], opti
 def room(prompt: Prompt) -> int:
     """The most pieces an output can have, with those that were given."""
     return len(prompt.prefix) + prompt.limit
+
+
+def longest(prompt: Prompt, options: SearchOptions) -> int:
+    """How long an output may be: a language model goes on for as long as it is asked to."""
+    asked = options.max_length or prompt.limit
+    return asked if prompt.source is None else min(prompt.limit, asked)
 
 
 def model_of(checkpoint: Checkpoint) -> Seq2Seq | LanguageModel:
@@ -237,7 +258,9 @@ def _complete(
     for token in before:
         _, state = step(torch.tensor([token]), state)
     step, state = constrain(step, state, edits, 1, first=len(before))
-    (found,) = search(step, state, 1, options, [prompt.limit], bos=last, progress=progress, cancel=cancel, record=record)
+    (found,) = search(
+        step, state, 1, options, [longest(prompt, options)], bos=last, progress=progress, cancel=cancel, record=record
+    )
     return found
 
 
@@ -314,15 +337,20 @@ def trace(checkpoint: Checkpoint, prompt: Prompt, tokens: Sequence[int], edits: 
 
 def score(checkpoint: Checkpoint, given: Any, target: str, language: str = "") -> Trace:
     """The probability of a given output, piece by piece, its end included; of a language model, of a whole text."""
+    return trace(checkpoint, *scorable(checkpoint, given, target, language))
+
+
+def scorable(checkpoint: Checkpoint, given: Any, target: Any, language: str = "") -> tuple[Prompt, tuple[int, ...]]:
+    """What `score` replays. The prompt's `far` speaks of the output too."""
     text = tokenizer(checkpoint.target_text)
-    most = MOST_TEXT if checkpoint.task == "complete" else MOST_CHARACTERS
     if checkpoint.task == "complete":
-        ids = text.encode(usable_text(given, most) + usable_text(target, most)).ids
-        if not ids:
+        pieces = cut_up(text, given + target if isinstance(given, str) and isinstance(target, str) else None, MOST_TEXT)
+        if not pieces.ids:
             raise InputError("There is no text to score: type at least one character.")
-        return trace(checkpoint, Prompt(Pieces((), (), ()), None, len(ids)), ids)
+        return Prompt(Pieces((), (), ()), None, len(pieces.ids), far_from_training(pieces)), pieces.ids
     prompt = given if isinstance(given, Prompt) else prepare(checkpoint, given, language)
-    ids = text.encode(usable_text(target, most)).ids
-    if len(ids) > MOST_PIECES:
-        raise InputError(f"This output is {len(ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
-    return trace(checkpoint, prompt, (*ids, EOS))
+    pieces = cut_up(text, target, MOST_CHARACTERS)
+    if len(pieces.ids) > MOST_PIECES:
+        raise InputError(f"This output is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
+    priced_blank = "" if all(pieces.known) else f"{unseen(pieces, 'the output')}; it prices a blank there."
+    return replace(prompt, far=f"{prompt.far} {priced_blank}".strip()), (*pieces.ids, EOS)

@@ -175,6 +175,24 @@ def test_a_text_is_scored_by_a_language_model_tabs_and_all(terminal: Terminal) -
     assert len(output["tokens"]) == 7
 
 
+def test_what_the_model_never_saw_is_said_beside_the_answer(terminal: Terminal) -> None:
+    code, out, err = terminal("translate", given="Ein 犬.\nEin kind.\n犬\n")
+    assert code == 1 and all(out[:2]) and out[2] == "" and len(err) == 2
+    assert err[0] == "line 1: The model has never seen 1 piece of this; it reads a blank there."
+    assert err[1].startswith("line 3: The model knows none of these letters")
+    _, out, err = terminal("translate", "--json", given="Ein 犬.\n")
+    assert "1 piece of this" in json.loads(out[0])["note"] and err == []
+
+
+def test_a_blank_that_is_priced_is_said(terminal: Terminal) -> None:
+    given = "Ein 犬.\tThe 犬 dog.\nEin kind.\tThe dog.\n"
+    code, out, err = terminal("score", given=given, checkpoint="translate")
+    assert code == 0 and len(out) == 2 and len(err) == 1
+    assert "1 piece of this; it reads a blank" in err[0] and "1 piece of the output; it prices a blank" in err[0]
+    _, out, _ = terminal("score", "--json", given=given, checkpoint="translate")
+    assert ["note" in json.loads(line) for line in out] == [True, False]
+
+
 def read(data: bytes) -> list[Line]:
     return list(read_lines(io.BytesIO(data)))
 
@@ -218,11 +236,20 @@ class Screen(io.StringIO):
         return True
 
 
-def test_progress_is_shown_on_a_terminal_and_taken_away_before_anything_else_is(folder: Path) -> None:
-    job, out, screen = Job(load(folder / "translate"), SearchOptions(strategy="greedy")), io.StringIO(), Screen()
-    assert converse(job, io.BytesIO(b"Ein kind.\n\nRot.\n"), out, screen, False) == 1
-    shown, _, after = screen.getvalue().rpartition("\r\033[K")
-    assert "3 lines, " in shown and after.startswith("line 2: ")
+@pytest.mark.parametrize(
+    ("task", "strategy", "scoring"),
+    [("translate", "greedy", False), ("translate", "exact", False), ("complete", "greedy", False), ("complete", "", True)],
+)
+def test_progress_stands_on_a_terminal_until_something_else_is_written(
+    folder: Path, task: str, strategy: str, scoring: bool
+) -> None:
+    job = Job(load(folder / task), SearchOptions(strategy=strategy or "beam", max_length=5), scoring=scoring)
+    out, screen = io.StringIO(), Screen()
+    text = SENTENCES[1].encode() if task == "translate" else b"The dog"
+    assert converse(job, io.BytesIO(text + b"\n\xff\n" + text + b"\n"), out, screen, False) == 1
+    before, _, after = screen.getvalue().partition("line 2: ")
+    assert " lines, " in before and before.endswith("\r\033[K") and out.getvalue().count("\n") == 3
+    assert job.batch > 1 or ("3 lines, " in after and after.endswith(" a second\r\033[K"))
     quiet = io.StringIO()
     Progress(quiet).show(3)
     assert quiet.getvalue() == ""

@@ -291,13 +291,28 @@ def test_the_target_language_is_read_as_the_first_piece(model: Maker) -> None:
         ("translate", "Gnudnuh ezthak fraghel snibalo.", "unusually small pieces"),
         ("translate", " ".join(["der hund"] * 21), "longer than"),
         ("transliterate", "namaste", ""),
-        ("transliterate", "नमस्ते", "never seen"),
+        ("transliterate", "namसte", "never seen 1 piece of"),
+        ("transliterate", "NAMASTE", ""),
         ("complete", "Tähe", "never seen 1 piece of"),
     ],
 )
 def test_inputs_far_from_training_are_told_so(model: Maker, task: str, given: str, words: str) -> None:
     far = prepare(model(task), given).far
     assert words in far and bool(words) == bool(far)
+
+
+@pytest.mark.parametrize("given", ["नमस्ते", "नमस्ते.", "🐕\ufe0f\u200d🐈", "Ａ"], ids=ascii)
+@pytest.mark.parametrize("task", ["translate", "transliterate", "complete"])
+def test_a_text_of_which_the_model_knows_no_letter_is_refused(model: Maker, task: str, given: str) -> None:
+    with pytest.raises(InputError, match="knows none of these letters; type a text in the language and script"):
+        run(model(task), given)
+
+
+def test_an_output_of_which_the_model_knows_no_letter_has_no_price(model: Maker) -> None:
+    with pytest.raises(InputError, match="knows none of these letters"):
+        score(model("translate"), "Ein hund", "नमस्ते")
+    with pytest.raises(InputError, match="knows none of these letters"):
+        score(model("complete"), "", "नमस्ते")
 
 
 TOO_LONG = [
@@ -314,7 +329,7 @@ def test_what_is_too_long_is_told_so(model: Maker, task: str, given: str, words:
     with pytest.raises(InputError, match=words):
         run(model(task), given)
     with pytest.raises(InputError, match=words):
-        score(model(task), given, "a")
+        score(model(task), given, "")
 
 
 @pytest.mark.parametrize(("task", "most"), [("translate", 1_000), ("transliterate", 119), ("complete", 5_000)])
@@ -323,7 +338,21 @@ def test_the_longest_allowed_is_decoded(model: Maker, task: str, most: int) -> N
     assert run(model(task), given, SearchOptions(strategy="greedy", max_length=3)).texts
 
 
-NOTHING = ["", " ", "\n\t ", "\0", "\u200b\u2067", "\u00ad"]
+def test_characters_are_counted_as_they_are_read(model: Maker) -> None:
+    greedy = SearchOptions(strategy="greedy", max_length=2)
+    assert run(model("complete"), "The " + "e\u0301" * 2_600, greedy).texts
+    assert run(model("translate"), "hund" + "e\u0301" * 100 + " " * 1_000, greedy).texts
+    with pytest.raises(InputError, match="10,000 characters; the limit is 5,000"):
+        score(model("complete"), "a" * 5_000, "b" * 5_000)
+
+
+def test_a_language_model_goes_on_for_as_long_as_it_is_asked_to(model: Maker) -> None:
+    found = run(model("complete"), "The ", SearchOptions(strategy="greedy", min_length=299, max_length=300))
+    assert len(found.hypotheses[0].tokens) == 300
+    assert len(run(model("complete"), "The ", SearchOptions(strategy="greedy", min_length=119)).hypotheses[0].tokens) == 120
+
+
+NOTHING = ["", " ", "\n\t ", "\u200d", "\0", "\u200b\u2067", "\u00ad"]
 
 
 @pytest.mark.parametrize("given", NOTHING, ids=ascii)
@@ -343,9 +372,9 @@ ODD = [
     "hund\0katze",
     "\u202ehund\u202c katze",
     "h\u0300\u0301\u0302\u0303\u0315u" + "\u0489" * 50,
-    "🐕\ufe0f\u200d🐈",
+    "hund 🐕\ufe0f\u200d🐈",
     "\ufeffhund",
-    "Ａ\u0130",
+    "hＡ\u0130",
 ]
 
 
