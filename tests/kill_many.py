@@ -19,12 +19,12 @@ from pathlib import Path
 
 import torch
 
-from tests.small_runs import WORDS, forks, train
+from tests.small_runs import SUBWORDS, WORDS, forks, train
 from training import fit, runstate
 from training.fit import Saving
 from training.resume import LOG, Start
 
-SHORT = replace(WORDS, epochs=1.5, evaluations=2, dev_size=5)
+KINDS = {recipe.name: replace(recipe, epochs=1.5, evaluations=2, dev_size=5) for recipe in (WORDS, SUBWORDS)}
 SAVING = Saving(steps=3)
 PLACES = ("half", "unsynced", "unnamed", "named", "two")  # where inside the write of a state a process dies
 
@@ -58,16 +58,16 @@ def dying_write(place: str, after: int) -> None:
     runstate.write_atomically = write  # type: ignore[assignment]
 
 
-def train_here(folder: str, place: str = "", after: int = 0) -> None:
+def train_here(kind: str, folder: str, place: str = "", after: int = 0) -> None:
     if place:
         dying_write(place, after)
     fit.report.write = lambda _: Path()  # type: ignore[attr-defined]
-    train(SHORT, Path(folder), Start(resume=True), SAVING)
+    train(KINDS[kind], Path(folder), Start(resume=True), SAVING)
 
 
-def killed(folder: Path, seconds: float = 0.0, place: str = "", after: int = 0) -> bool:
+def killed(kind: str, folder: Path, seconds: float = 0.0, place: str = "", after: int = 0) -> bool:
     """Train in a process of its own; kill it after some seconds, or let it die inside a write. Whether it was killed."""
-    process = forks().Process(target=train_here, args=(str(folder), place, after))
+    process = forks().Process(target=train_here, args=(kind, str(folder), place, after))
     process.start()
     process.join(seconds or None)
     process.kill()
@@ -84,40 +84,41 @@ def bits(folder: Path) -> dict[str, bytes]:
     return {**tensors, **{name: (folder / name).read_bytes() for name in files if (folder / name).exists()}}
 
 
-def kill_once(number: int, folder: Path, seconds: float, inside: bool) -> None:
+def kill_once(kind: str, number: int, folder: Path, seconds: float, inside: bool) -> None:
     """A run that dies at a random moment of the `seconds` it takes; one that was done before then is begun again."""
     rng = random.Random(number)
     if inside:
-        assert killed(folder, place=PLACES[number % len(PLACES)], after=rng.randint(1, 6))
+        assert killed(kind, folder, place=PLACES[number % len(PLACES)], after=rng.randint(1, 6))
         return
     moment = rng.uniform(0.1, 1.0) * seconds
-    while not killed(folder, seconds=moment):
+    while not killed(kind, folder, seconds=moment):
         shutil.rmtree(folder)
         moment *= 0.7
 
 
-def many(runs: int, inside: int, folder: Path) -> int:
+def many(kind: str, runs: int, inside: int, folder: Path) -> int:
     """How many of the killed runs ended equal to the one that was left alone."""
-    killed(folder / "warm")
+    killed(kind, folder / "warm")
     begun = time.monotonic()
-    assert not killed(folder / "alone")
+    assert not killed(kind, folder / "alone")
     seconds = time.monotonic() - begun
     expected, equal = bits(folder / "alone"), 0
     for number in range(runs):
-        kill_once(number, folder / str(number), seconds, number < inside)
-        killed(folder / str(number))
+        kill_once(kind, number, folder / str(number), seconds, number < inside)
+        killed(kind, folder / str(number))
         equal += bits(folder / str(number)) == expected
     return equal
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", choices=KINDS, default="words")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--inside", type=int, default=25, help="of these inside the write of a state")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        equal = many(options.runs, options.inside, Path(folder))
+        equal = many(options.kind, options.runs, options.inside, Path(folder))
     print(f"{options.runs} runs killed, {options.inside} of them inside the write of a state: {equal} equal to the bit")
     return 0 if equal == options.runs else 1
 

@@ -14,7 +14,7 @@ import torch
 from seqdemo import checkpoints
 from seqdemo.errors import InputError
 from tests.kill_many import bits
-from tests.small_runs import SIZES, TEXT, WORDS, forks, train
+from tests.small_runs import SIZES, SUBWORDS, TEXT, WORDS, forks, train
 from tests.test_fit import StopAt
 from training import runstate
 from training.recipes import Recipe
@@ -23,6 +23,7 @@ from training.resume import LOG, NEW, Start
 EXACT = {
     "words": replace(WORDS, model={**SIZES, "dropout": 0.0}, epochs=4),
     "one row a batch": replace(WORDS, model={**SIZES, "dropout": 0.0}, tokens=12, epochs=0.3),
+    "subwords": replace(SUBWORDS, model={**SUBWORDS.model, "dropout": 0.0}),
     "text": replace(TEXT, model={**TEXT.model, "dropout": 0.0}, epochs=2),
 }
 

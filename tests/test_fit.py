@@ -126,8 +126,9 @@ def test_the_report_needs_no_network_and_shows_everything(finished: dict[str, Pa
 # -------------------------------------------------------------------------------------------------------------- never lost
 
 
-def test_twenty_killed_runs_end_as_the_one_that_was_left_alone(tmp_path: Path) -> None:
-    assert many(20, 5, tmp_path) == 20
+@pytest.mark.parametrize(("kind", "runs"), [("words", 15), ("subwords", 5)])
+def test_killed_runs_end_as_the_one_that_was_left_alone(kind: str, runs: int, tmp_path: Path) -> None:
+    assert many(kind, runs, runs // 3, tmp_path) == runs
 
 
 @pytest.mark.parametrize("kind", KINDS)

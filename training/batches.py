@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-import sentencepiece
 import torch
 from torch import Tensor
 
@@ -19,6 +18,7 @@ from seqdemo.config import BOS, EOS, PAD
 from seqdemo.text import Characters, Subwords, Tokenizer, Words
 from training.data.records import Dataset, Example
 from training.features import Features
+from training.merges import Dropout, Merges
 from training.recipes import Recipe
 
 T = TypeVar("T")
@@ -148,6 +148,7 @@ class Sentences(Pairs):
     def __init__(self, recipe: Recipe, source_text: Tokenizer, target_text: Tokenizer) -> None:
         super().__init__(recipe, target_text)
         self.source_text = source_text
+        self.merges = Merges(source_text) if isinstance(source_text, Subwords) and recipe.subword_dropout else None
 
     def limit(self, source_length: int) -> int:
         return 2 * source_length + 10
@@ -155,18 +156,19 @@ class Sentences(Pairs):
     def sources(self, examples: Sequence[Example], epoch: int | None = None) -> TextSources:
         if epoch is None:
             return TextSources([self.source_ids(example) for example in examples])
-        sentencepiece.set_random_generator_seed(self.recipe.seed * 1000 + epoch)
         rng = np.random.default_rng([self.recipe.seed, epoch])
-        return TextSources([self.source_ids(self.varied(example, rng), self.recipe.subword_dropout) for example in examples])
+        varied = (self.varied(example, rng) for example in examples)
+        if not self.merges:
+            return TextSources([self.source_ids(example) for example in varied])
+        dropout = Dropout(self.merges, self.recipe.subword_dropout, np.random.default_rng([self.recipe.seed, epoch, 2]))
+        return TextSources([dropout.ids(example.source) for example in varied])
 
     def varied(self, example: Example, rng: np.random.Generator) -> Example:
         stopped = self.recipe.stop_dropout and example.source.endswith(".") and rng.random() < self.recipe.stop_dropout
         return example._replace(source=example.source[:-1]) if stopped else example
 
-    def source_ids(self, example: Example, dropout: float = 0.0) -> np.ndarray:
-        if isinstance(self.source_text, Subwords):
-            ids = self.source_text.encode(example.source, dropout).ids
-        elif isinstance(self.source_text, Characters):
+    def source_ids(self, example: Example) -> np.ndarray:
+        if isinstance(self.source_text, Characters):
             ids = self.source_text.encode(example.source, example.language if len(self.recipe.languages) > 1 else "").ids
         else:
             ids = self.source_text.encode(example.source).ids
