@@ -23,7 +23,7 @@ from training.resume import LOG, NEW, Start
 EXACT = {
     "words": replace(WORDS, model={**SIZES, "dropout": 0.0}, epochs=4),
     "one row a batch": replace(WORDS, model={**SIZES, "dropout": 0.0}, tokens=12, epochs=0.3),
-    "subwords": replace(SUBWORDS, model={**SUBWORDS.model, "dropout": 0.0}),
+    "subwords": replace(SUBWORDS, model={**SUBWORDS.model, "dropout": 0.0}, epochs=6),
     "text": replace(TEXT, model={**TEXT.model, "dropout": 0.0}, epochs=2),
 }
 

@@ -62,6 +62,13 @@ def test_a_damaged_state_that_was_passed_over_never_pushes_out_a_whole_one(tmp_p
     assert [path.name[6:14] for path in runstate.states(tmp_path)] == ["00000015", "00000010"]
 
 
+def test_a_damaged_older_state_never_pushes_out_a_whole_one(tmp_path: Path) -> None:
+    save(tmp_path, 140)
+    save(tmp_path, 149).write_bytes(b"half")
+    save(tmp_path, 187)
+    assert [path.name[6:14] for path in runstate.states(tmp_path)] == ["00000187", "00000140"]
+
+
 def test_all_damaged_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     save(tmp_path, 1).write_bytes(b"?")
     with pytest.raises(InputError, match="No whole state is left .* --fresh"):
@@ -138,4 +145,12 @@ def test_random_states_come_back() -> None:
     kept = runstate.random_states(device)
     drawn = torch.rand(3)
     runstate.restore_random_states(kept, device)
+    assert torch.equal(torch.rand(3), drawn)
+
+
+def test_a_state_without_a_gpus_random_numbers_goes_on_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = runstate.random_states(torch.device("cpu"))
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda *_: pytest.fail("there is nothing to restore"))
+    drawn = torch.rand(3)
+    runstate.restore_random_states(kept, torch.device("cuda"))
     assert torch.equal(torch.rand(3), drawn)

@@ -68,14 +68,20 @@ def states(folder: Path) -> list[Path]:
 
 
 def save(folder: Path, step: int, tensors: dict[str, Tensor], values: dict[str, Any]) -> Path:
-    """Write this state; keep the one before it and no other. A later one can only be a damaged one that was passed over."""
+    """Write this state; keep the newest whole one before it and no other. A later one can only be a damaged one that was
+    passed over."""
+    path = write(folder, step, tensors, values)
+    before = next((old for old in states(folder) if old.name < path.name and intact(old)), None)
+    for old in {*states(folder), *folder.glob(".state-*.part")} - {path, before}:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def write(folder: Path, step: int, tensors: dict[str, Tensor], values: dict[str, Any]) -> Path:
     distinct = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
     data = dump(distinct, {"values": json.dumps(values)})
     path = folder / f"state-{step:08d}-{hashlib.sha256(data).hexdigest()[:16]}.safetensors"
     write_atomically(path, data)
-    before = [old for old in states(folder) if old.name < path.name][:1]
-    for old in {*states(folder), *folder.glob(".state-*.part")} - {path, *before}:
-        old.unlink(missing_ok=True)
     return path
 
 
@@ -98,7 +104,23 @@ def whole(path: Path) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
-    return data if path.stem.rpartition("-")[2] == hashlib.sha256(data).hexdigest()[:16] else None
+    return data if named(path, hashlib.sha256(data).hexdigest()) else None
+
+
+def intact(path: Path) -> bool:
+    """Whether the file is whole, read a little at a time."""
+    found = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while part := file.read(2**20):
+                found.update(part)
+    except OSError:
+        return False
+    return named(path, found.hexdigest())
+
+
+def named(path: Path, sha256: str) -> bool:
+    return path.stem.rpartition("-")[2] == sha256[:16]
 
 
 def values_of(data: bytes) -> dict[str, Any]:
@@ -111,7 +133,7 @@ def unwritable(error: OSError, folder: Path) -> InputError:
     """What a person should know and do when the run's folder takes no more."""
     reasons = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your quota is used up", errno.EROFS: "it is read-only"}
     reason = reasons.get(error.errno or 0, error.strerror or str(error))
-    newest = next((path for path in states(folder) if whole(path)), None)
+    newest = next((path for path in states(folder) if intact(path)), None)
     kept = f"{newest.name} is whole: mend that, then go on with --resume." if newest else "No state had been saved yet."
     return InputError(f"The run cannot be written to {folder}: {reason}. {kept}")
 
@@ -154,6 +176,7 @@ def random_states(device: torch.device) -> dict[str, Tensor]:
 
 
 def restore_random_states(states: dict[str, Tensor], device: torch.device) -> None:
+    """A state saved on a machine without a GPU has none for one, which then goes on from the recipe's seed."""
     torch.set_rng_state(states["cpu"])
-    if device.type == "cuda":
+    if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)

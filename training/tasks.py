@@ -78,7 +78,7 @@ class PairTask:
         """Scheduled sampling: some of the words read are what the model itself would have said there."""
         with torch.no_grad():
             said_BT = model(batch.source, batch.mask_BS, batch.target_in_BT).argmax(2)
-        replaced_BT = torch.rand(batch.target_in_BT.shape) < self.scheduled
+        replaced_BT = torch.rand(batch.target_in_BT.shape, device=said_BT.device) < self.scheduled
         replaced_BT[:, 0] = False
         return torch.where(replaced_BT, said_BT.roll(1, 1), batch.target_in_BT)
 
