@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -167,6 +168,38 @@ def test_a_damaged_newest_state_is_said_and_the_end_is_the_same(finished: dict[s
     assert train(WORDS, tmp_path / "run", RESUME, display=display) == 0
     assert f"{newest.name} is damaged" in display.said[0] and "step 10 " in display.said[1]
     assert bits(tmp_path / "run") == bits(finished["words"])
+
+
+@pytest.mark.parametrize("damage", ["flipped", "emptied", "deleted"])
+def test_the_best_weights_are_those_of_the_state(finished: dict[str, Path], tmp_path: Path, damage: str) -> None:
+    shutil.copytree(finished["words"], tmp_path / "run")
+    best = tmp_path / "run/state/best.safetensors"
+    data = best.read_bytes()
+    best.write_bytes(b"" if damage == "emptied" else data[:-1] + bytes([data[-1] ^ 64]))
+    if damage == "deleted":
+        best.unlink()
+    assert train(WORDS, tmp_path / "run", RESUME) == 0
+    assert bits(tmp_path / "run") == bits(finished["words"])
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b"{}", b'{"target": 1}'])
+@pytest.mark.parametrize("name", ["recipe.json", "tokenizers.json", "target.json", "source.json"])
+def test_a_damaged_small_file_is_named_and_what_is_advised_mends_it(
+    finished: dict[str, Path], tmp_path: Path, name: str, damage: bytes
+) -> None:
+    shutil.copytree(finished["words"], tmp_path / "run")
+    (tmp_path / "run/state" / name).write_bytes(damage)
+    with pytest.raises(InputError, match=rf"state/{name} is damaged. Delete .* with --resume.*, or start again with --fresh"):
+        train(WORDS, tmp_path / "run", RESUME)
+    (tmp_path / "run/state" / ("recipe.json" if name == "recipe.json" else "tokenizers.json")).unlink()
+    assert train(WORDS, tmp_path / "run", RESUME) == 0
+    assert bits(tmp_path / "run") == bits(finished["words"])
+
+
+def test_data_that_are_not_there_leave_no_run_behind(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        fit.fit(replace(WORDS, data="multi30k"), tmp_path / "nowhere", tmp_path / "run", device="cpu", display=Silent())
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_full_disk_ends_a_run_with_a_sentence_and_the_state_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ from training.tasks import PairTask, Task, TextTask
 
 STATE, RECIPE, TOKENIZERS, BEST = "state", "recipe.json", "tokenizers.json", "best.safetensors"
 
+WITHOUT_RECIPE = "Delete it and give the command this run began with, with --resume"
+WITHOUT_TOKENIZERS = f"Delete {TOKENIZERS} beside it and go on with --resume, which makes them again from the same data"
+REQUIRED = {field.name for field in fields(Recipe) if field.default is MISSING and field.default_factory is MISSING}
+
 Model = Seq2Seq | LanguageModel
 
 
@@ -36,7 +41,17 @@ def read_recipe(state: Path) -> Recipe:
     """The recipe of a run. Fields that are new since then have their defaults, which is what the run had."""
     if not (state / RECIPE).exists():
         raise InputError(f"There is no run in {state.parent}: no {STATE}/{RECIPE}. Begin one with python -m training fit.")
-    return recipe_from(json.loads((state / RECIPE).read_bytes()))
+    try:
+        values = json.loads((state / RECIPE).read_bytes())
+    except (OSError, ValueError) as error:
+        raise damaged(state / RECIPE, WITHOUT_RECIPE) from error
+    if not isinstance(values, dict) or not REQUIRED.issubset(values):
+        raise damaged(state / RECIPE, WITHOUT_RECIPE)
+    return recipe_from(values)
+
+
+def damaged(file: Path, remedy: str) -> InputError:
+    return InputError(f"{file} is damaged. {remedy}, or start again with --fresh.")
 
 
 def recipe_from(values: dict[str, Any]) -> Recipe:
@@ -49,19 +64,39 @@ def recipe_from(values: dict[str, Any]) -> Recipe:
 
 def make_tokenizers(recipe: Recipe, dataset: Dataset, state: Path) -> None:
     source, target = train_tokenizers(recipe, dataset)
-    specs = {"target": target.save(state, "target")}
+    specs = {"target": write_tokenizer(target, state, "target")}
     if source is not None:
-        specs["source"] = specs["target"] if source is target else source.save(state, "source")
+        specs["source"] = specs["target"] if source is target else write_tokenizer(source, state, "source")
     write_atomically(state / TOKENIZERS, json.dumps(specs).encode())
+
+
+def write_tokenizer(text: Tokenizer, state: Path, stem: str) -> dict[str, str]:
+    return {**text.save(state, stem), "sha256": hashlib.sha256(text.dump()).hexdigest()}
+
+
+def read_tokenizer(state: Path, spec: dict[str, str]) -> Tokenizer:
+    """Runs of older versions have no checksum."""
+    file = state / spec["file"]
+    if not file.is_file():
+        raise damaged(file, WITHOUT_TOKENIZERS)
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    if spec.get("sha256", found) != found:
+        raise damaged(file, WITHOUT_TOKENIZERS)
+    return load_tokenizer(state, spec)
 
 
 def read_tokenizers(state: Path) -> tuple[Tokenizer | None, Tokenizer]:
     """(source, target) of a run; the same object twice where both sides share their pieces."""
-    specs = json.loads((state / TOKENIZERS).read_bytes())
-    target = load_tokenizer(state, specs["target"])
-    if "source" not in specs:
-        return None, target
-    return (target if specs["source"] == specs["target"] else load_tokenizer(state, specs["source"])), target
+    try:
+        specs = json.loads((state / TOKENIZERS).read_bytes())
+        target = read_tokenizer(state, specs["target"])
+        if "source" not in specs:
+            return None, target
+        return (target if specs["source"] == specs["target"] else read_tokenizer(state, specs["source"])), target
+    except InputError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+        raise damaged(state / TOKENIZERS, WITHOUT_TOKENIZERS) from error
 
 
 def tokenizers_of(recipe: Recipe, dataset: Dataset, state: Path) -> tuple[Tokenizer | None, Tokenizer]:

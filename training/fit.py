@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import save as safetensors_bytes
 from torch import Tensor, nn
 
 from training import report, resume, runstate, watch
-from training.build import BEST, STATE, Model, model_of, put, task_of, tokenizers_of, trained
+from training.build import STATE, Model, model_of, put, task_of, tokenizers_of, trained
 from training.data import load as load_data
 from training.data.records import Dataset
 from training.display import Display
@@ -96,6 +95,7 @@ class Run:
         self.loss = summed(self.model, self.task, ranks)
         self.optimizer = optimizer_for(self.model, recipe)
         self.average = {name: value.detach().clone() for name, value in trained(self.model)} if recipe.average else {}
+        self.best: dict[str, Tensor] = {}  # of them all, by dev
         self.bf16 = recipe.bf16 and bf16_pays(ranks.device)
         self.fingerprint, self.examples = dataset.fingerprint, len(dataset.train)
         self.batches = len(self.task.epoch(0))
@@ -116,6 +116,8 @@ class Run:
                 if self.over():
                     return
             progress.epoch, progress.batch = progress.epoch + 1, 0
+            del left  # an epoch's arrays go before the next one's come
+            give_back()
 
     def over(self) -> bool:
         return self.progress.step >= self.steps or self.progress.waited > self.recipe.patience
@@ -176,8 +178,10 @@ def fit(
     chosen, display = choose_device(device), display or Display()
     with tuned(chosen), joined(chosen) as ranks:
         if ranks.first:
-            resume.prepare(folder / STATE, recipe, start)
+            resume.refuse_mixing(folder / STATE, recipe, start)
         dataset = load_data(recipe.data, data)
+        if ranks.first:
+            resume.prepare(folder / STATE, recipe, start)
         with runstate.writing(folder / STATE):
             run = Run(recipe, dataset, folder, ranks)
             resume.take_up(run, display.say)
@@ -207,6 +211,7 @@ def loop(run: Run, stop: Stop, saving: Saving, display: Display) -> int:
         if code or due or run.over():
             run.progress.seconds += time.process_time() - started
             resume.save(run)
+            give_back()
             saved, saved_at, started = run.progress.step, time.monotonic(), time.process_time()
         if code:
             return int(code)
@@ -236,18 +241,20 @@ def judge(run: Run, display: Display) -> None:
     """Dev metric of the averaged weights; the best are kept beside the state."""
     progress, score = run.progress, None
     if run.ranks.first:
+        give_back()
         put(run.judged, {name: value.cpu() for name, value in run.weights().items()})
         with torch.no_grad():
             score = run.task.evaluate(run.judged)
         note(run, score)
         display.judged(run, score)
+        give_back()
     metric = run.ranks.told(score and score.metric)
     progress.waited += 1
     if metric > progress.best:
         progress.best, progress.best_step, progress.waited = metric, progress.step, 0
         if run.ranks.first:
-            best = {name: value.detach().clone().contiguous() for name, value in run.weights().items()}
-            runstate.write_atomically(run.state / BEST, safetensors_bytes(best, {"step": str(progress.step)}))
+            run.best = {name: value.to("cpu", copy=True).contiguous() for name, value in run.weights().items()}
+            resume.write_best(run)
 
 
 def note(run: Run, score: Score) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from safetensors.torch import save as safetensors_bytes
 
 from seqdemo.errors import InputError
 from training import runstate, watch
@@ -34,18 +35,21 @@ class Start(NamedTuple):
 NEW = Start()
 
 
-def prepare(state: Path, recipe: Recipe, start: Start = NEW) -> None:
-    """Make the folder ready; refuse to mix two runs."""
-    if start.fresh:
-        with runstate.writing(state):
-            clear(state)
-    if (state / RECIPE).exists():
+def refuse_mixing(state: Path, recipe: Recipe, start: Start) -> None:
+    """Two runs in one folder."""
+    if (state / RECIPE).exists() and not start.fresh:
         if not start.resume:
             raise InputError(
                 f"{state.parent} already holds a run. Go on with --resume, or delete it and start again with --fresh."
             )
         refuse_changes(read_recipe(state), recipe)
+
+
+def prepare(state: Path, recipe: Recipe, start: Start) -> None:
+    """Make the folder ready."""
     with runstate.writing(state):
+        if start.fresh:
+            clear(state)
         state.mkdir(parents=True, exist_ok=True)
         write_recipe(state, recipe)
 
@@ -80,13 +84,15 @@ def circumstances(run: Run) -> dict[str, Any]:
 
 
 def save(run: Run) -> None:
-    """Weights, average, moments of the optimizer, random states and what is carried from batch to batch, place in the data."""
+    """Weights, their average, the best of it so far, moments of the optimizer, random states and what is carried from batch to
+    batch, place in the data."""
     if not all(bool(value.isfinite().all()) for _, value in trained(run.model)):
         raise diverged(run)
     own = {"random": runstate.random_states(run.ranks.device), "carried": run.task.carried()}
     ranks = dict(enumerate(run.ranks.gathered(own)))
     moments = {str(index): dict(state) for index, state in run.optimizer.state_dict()["state"].items()}
-    tree = {"model": dict(trained(run.model)), "average": run.average, "optimizer": moments, "ranks": ranks}
+    weights = {"model": dict(trained(run.model)), "average": run.average, "best": run.best}
+    tree = {**weights, "optimizer": moments, "ranks": ranks}
     values = {"progress": asdict(run.progress), "circumstances": circumstances(run)}
     if run.ranks.first:
         runstate.save(run.state, run.progress.step, runstate.flatten(tree), values)
@@ -109,8 +115,16 @@ def take_up(run: Run, say: Say) -> None:
         restore(run, saved)
         say(f"Going on at step {run.progress.step:,} of {run.steps:,}.")
     if run.ranks.first:
+        write_best(run)
         for log in (run.folder / LOG, run.state / watch.ALIGNMENTS):
             runstate.truncate(log, run.progress.step)
+
+
+def write_best(run: Run) -> None:
+    """What ships, if dev has been measured; the state knows it too, so that a run which goes on does not trust the file."""
+    if run.best:
+        data = safetensors_bytes(run.best, {"step": str(run.progress.best_step)})
+        runstate.write_atomically(run.state / BEST, data)
 
 
 def compare(before: dict[str, Any], now: dict[str, Any], say: Say) -> None:
@@ -127,6 +141,7 @@ def restore(run: Run, saved: runstate.Saved) -> None:
     """What is carried from batch to batch goes in once its epoch has begun."""
     device = run.ranks.device
     put(run.model, runstate.under(saved.tensors, "model"))
+    run.best = runstate.under(saved.tensors, "best")
     average = runstate.under(saved.tensors, "average")
     run.average = {name: average[name].to(device, copy=True) for name in run.average}
     state = copy.deepcopy(run.optimizer.state_dict())
