@@ -34,6 +34,17 @@ def test_a_terminal_has_a_panel_with_all_that_a_person_watches(run: Run) -> None
         assert told in shown
 
 
+def test_the_last_evaluation_stays_in_the_panel(run: Run) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    display = Panelled(console)
+    with display.shown(run):
+        run.progress.step = run.steps
+        display.stepped(run, Step(1.25, 0.5, 3e-3, 100))
+        display.judged(run, Score(41.5, 0.25, ("abc", "cba", "cb[b]a")))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "41.50" in shown and "cb[b]a" in shown
+
+
 def test_elsewhere_there_are_plain_lines(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("training.display.LINE_SECONDS", 0.0)
     display = Display()

@@ -108,6 +108,7 @@ class Panelled(Display):
         self.console = console
         self.score: Score | None = None
         self.best = ""
+        self.done: Step | None = None
 
     def say(self, text: str) -> None:
         self.console.print(Text(text))
@@ -121,11 +122,14 @@ class Panelled(Display):
 
     def stepped(self, run: Run, done: Step) -> None:
         self.meter.add(done)
+        self.done = done
         self.live.update(self.panel(run, done))
 
     def judged(self, run: Run, score: Score) -> None:
         self.score, best = score, max(score.metric, run.progress.best)
         self.best = f"{score.metric:.2f} (best {best:.2f}), {score.loss:.3f} nats/token"
+        if self.done:
+            self.live.update(self.panel(run, self.done))
 
     def panel(self, run: Run, done: Step) -> RenderableType:
         progress, meter = run.progress, self.meter
