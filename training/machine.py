@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 import torch
@@ -17,6 +18,7 @@ from seqdemo.errors import InputError
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
 KEPT = ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 2**24))
 MUCH = 1.5e9  # bytes
+CPUINFO = Path("/proc/cpuinfo")
 
 
 def choose_device(name: str = "") -> torch.device:
@@ -35,7 +37,20 @@ def bf16_pays(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 faster than float32, not only as well."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    fast = cpu_has("_is_avx512_bf16_supported", "avx512_bf16") or has_amx()
+    return fast and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def has_amx() -> bool:
+    """Whether the CPU has tiles for bfloat16."""
+    return cpu_has("_is_amx_tile_supported", "amx_tile")
+
+
+def cpu_has(probe: str, flag: str) -> bool:
+    """By PyTorch's own probe; a version without it leaves what Linux says of the processor."""
+    if hasattr(torch.cpu, probe):
+        return bool(getattr(torch.cpu, probe)())
+    return CPUINFO.exists() and flag in CPUINFO.read_text(errors="replace").split()
 
 
 def keep_memory() -> None:
@@ -58,12 +73,19 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def product_precision(device: torch.device) -> str:
+    """How torch may multiply float32. "medium" lets oneDNN do it, which with AMX would compute in bfloat16."""
+    if not has_amx():
+        return "medium"
+    return "high" if device.type == "cuda" else torch.get_float32_matmul_precision()
+
+
 @contextmanager
 def tuned(device: torch.device) -> Iterator[None]:
-    """Within: float32 products by oneDNN (or TF32), and on a GPU the algorithms that give the same result every time."""
+    """Within: float32 products by oneDNN (on a GPU as TF32), and on a GPU the algorithms that give the same result every time."""
     precision = torch.get_float32_matmul_precision()
     deterministic = torch.are_deterministic_algorithms_enabled()
-    torch.set_float32_matmul_precision("medium")
+    torch.set_float32_matmul_precision(product_precision(device))
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.cuda.set_device(device)

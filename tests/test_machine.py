@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from training import machine
+
+CPU = torch.device("cpu")
+PROBES = {"amx": "_is_amx_tile_supported", "avx512_bf16": "_is_avx512_bf16_supported"}
+
+
+def processor(patch: pytest.MonkeyPatch, *has: str) -> None:
+    for name, probe in PROBES.items():
+        patch.setattr(torch.cpu, probe, lambda name=name: name in has, raising=False)
+
+
+@pytest.mark.parametrize(("has", "pays"), [((), False), (("avx512_bf16",), True), (("amx",), True)])
+def test_bfloat16_pays_where_the_processor_multiplies_it(
+    has: tuple[str, ...], pays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor(monkeypatch, *has)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    assert machine.bf16_pays(CPU) is pays
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    assert machine.bf16_pays(CPU) is False
+
+
+@pytest.mark.parametrize(
+    ("has", "precision"), [((), "medium"), (("avx512_bf16",), "medium"), (("amx", "avx512_bf16"), "highest")]
+)
+def test_float32_products_stay_float32(has: tuple[str, ...], precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor(monkeypatch, *has)
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "highest")
+    chosen: list[str] = []
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", chosen.append)
+    with machine.tuned(CPU):
+        assert chosen == [precision]
+    assert chosen == [precision, "highest"]
+
+
+def test_a_gpu_has_tf32_beside_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = torch.device("cuda:0")
+    processor(monkeypatch)
+    assert machine.product_precision(gpu) == "medium"
+    processor(monkeypatch, "amx")
+    assert machine.product_precision(gpu) == "high"
+
+
+def test_without_the_probes_of_torch_the_flags_of_linux_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for probe in PROBES.values():
+        monkeypatch.delattr(torch.cpu, probe, raising=False)
+    monkeypatch.setattr(machine, "CPUINFO", tmp_path / "cpuinfo")
+    assert not machine.has_amx() and not machine.bf16_pays(CPU)
+    (tmp_path / "cpuinfo").write_text("flags\t\t: fpu avx512f avx512_bf16 amx_tile amx_bf16\n")
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    assert machine.has_amx() and machine.bf16_pays(CPU)
