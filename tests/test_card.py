@@ -173,6 +173,23 @@ def test_the_search_is_named_with_what_it_divides_by() -> None:
     assert headlines.search_name({"options": {"beam": 10}}) == "beam 10"
 
 
+@pytest.mark.parametrize(
+    ("task", "test", "on_test", "on_dev"),
+    [
+        ("translate", "multi30k", "Multi30k test_2016_flickr", "Multi30k dev"),
+        ("translate", "tatoeba", "Tatoeba test", "Tatoeba dev"),
+        ("caption", "flickr8k", "Flickr8k test", "Flickr8k dev"),
+        ("transliterate", "hi", "Dakshina Hindi test", "Dakshina Hindi dev"),
+        ("transliterate", "reverse", "reverse", "reverse dev"),
+        ("transliterate", "mean", "mean of 2 languages", "mean of 2 languages, dev"),
+        ("complete", "war-and-peace", "last 10 % of war-and-peace", "last but one 10 % of war-and-peace"),
+    ],
+)
+def test_a_figure_names_the_split_it_was_measured_on(task: str, test: str, on_test: str, on_dev: str) -> None:
+    for split, named in (("test", on_test), ("dev", on_dev)):
+        assert headlines.place({"task": task, "split": split, "tests": {"hi": {}, "ta": {}}}, test) == named
+
+
 def test_figures_on_other_data_are_said_to_be_so_and_not_indexed(folders: dict[str, Path], tmp_path: Path) -> None:
     for name in ("config.json", "metrics.json", "model.safetensors"):
         (tmp_path / name).write_bytes((folders["translate"] / name).read_bytes())

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 from seqdemo.config import LANGUAGE_NAMES
 
-TITLES = {"multi30k": "Multi30k test_2016_flickr", "tatoeba": "Tatoeba test", "flickr8k": "Flickr8k test"}
+TITLES = {"multi30k": "Multi30k", "tatoeba": "Tatoeba", "flickr8k": "Flickr8k"}
+SPLITS = {("multi30k", "test"): "test_2016_flickr"}  # where a split has a name of its own
+PARTS = {"train": "first 80 %", "dev": "last but one 10 %", "test": "last 10 %"}  # of a text
 
 
 class Column(NamedTuple):
@@ -49,10 +51,13 @@ class Headline(NamedTuple):
 
 
 def title(metrics: dict[str, Any], test: str) -> str:
-    """The name of a test set as a person would say it."""
+    """The name of a test set as a person would say it, with that of the split the figures are of."""
+    split = metrics["split"]
     if metrics["task"] == "transliterate" and test in LANGUAGE_NAMES:
-        return f"Dakshina {LANGUAGE_NAMES[test]} test"
-    return TITLES.get(test, test)
+        return f"Dakshina {LANGUAGE_NAMES[test]} {split}"
+    if test in TITLES:
+        return f"{TITLES[test]} {SPLITS.get((test, split), split)}"
+    return test if split == "test" else f"{test} {split}"
 
 
 def every(metrics: dict[str, Any]) -> list[Headline]:
@@ -93,7 +98,7 @@ def sentence(metrics: dict[str, Any]) -> str:
 
 def place(metrics: dict[str, Any], test: str) -> str:
     if test == "mean":
-        return f"mean of {len(metrics['tests'])} languages"
+        return f"mean of {len(metrics['tests'])} languages" + ("" if metrics["split"] == "test" else f", {metrics['split']}")
     if metrics["task"] == "complete":
-        return f"last 10 % of {test}"
+        return f"{PARTS[metrics['split']]} of {test}"
     return title(metrics, test)
