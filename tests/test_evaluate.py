@@ -21,6 +21,7 @@ from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.playground import Prompt
 from seqdemo.text import SPECIALS, Characters, Words
+from training import __main__ as command_line
 from training import compare, decoding, evaluate, optimum, pointing, scores
 from training import data as public_data
 from training.data.records import Dataset, Example, Split
@@ -262,6 +263,35 @@ def test_models_of_different_tasks_are_not_compared(tmp_path: Path) -> None:
     second = checkpoints.save(tmp_path / "b", model, {"name": "b", "task": "complete"}, None, LETTERS)
     with pytest.raises(InputError, match="do not answer the same inputs"):
         compare.compare(first, second)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"target_language": "hi"}, {}),
+        ({"target_language": "hi"}, {"target_language": "ta"}),
+        ({"source_language": "de", "target_language": "en"}, {"source_language": "fr", "target_language": "en"}),
+    ],
+)
+def test_models_of_different_languages_are_not_compared(one: dict, other: dict, tmp_path: Path) -> None:
+    folders = []
+    for name, spoken in (("one", one), ("other", other)):
+        model = Seq2Seq(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **SMALL)).eval()  # type: ignore[arg-type]
+        config = {"name": name, "task": "transliterate", **spoken}
+        folders.append(checkpoints.save(tmp_path / name, model, config, LETTERS, LETTERS))
+    with pytest.raises(InputError, match=r"one \(.* to .*\) and other \(.*\) do not answer the same inputs"):
+        compare.compare(*folders, dataset="reverse")
+
+
+@pytest.mark.parametrize(("rank", "lines"), [(0, 1), (1, 0)])
+def test_one_rank_tells_the_comparison(
+    rank: int, lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(decoding, "ranks", lambda: (rank, 2))
+    monkeypatch.setattr(compare, "compare", lambda *_, **__: {})
+    monkeypatch.setattr(compare, "sentences", lambda found: "told")
+    assert command_line.main(["compare", str(tmp_path), str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("told") == lines
 
 
 def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

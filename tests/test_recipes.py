@@ -105,6 +105,12 @@ def test_help_teaches_with_an_example(command: str, capsys: pytest.CaptureFixtur
     assert f"  python -m training {command}" in capsys.readouterr().out
 
 
+def test_help_says_how_a_run_of_many_processes_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["fit", "--help"])
+    assert "torchrun's own exit code" in capsys.readouterr().out
+
+
 def test_all_commands_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_line.main(["--help"])

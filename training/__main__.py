@@ -33,7 +33,8 @@ Train a model: any of the shipped ones, or a variant of one.
 
 The data are downloaded once, or read from --data. Ctrl-C and SIGTERM save and stop at the next step (exit codes 130, 143);
 a run that was killed has its last state, at most two minutes old. With --resume it ends with the very weights it would have
-had without the pause, on the same machine with as many threads and processes.
+had without the pause, on the same machine with as many threads and processes. Under torchrun all of them save and stop
+likewise, and the command ends with torchrun's own exit code.
 
 In the folder are then a checkpoint, metrics.jsonl (the log), report.html (curves, alignments as they grew, worst and best
 examples) and state/ (all that --resume needs; delete it when you are done)."""
@@ -226,11 +227,14 @@ def run_evaluate(args: argparse.Namespace) -> int:
 
 
 def run_compare(args: argparse.Namespace) -> int:
+    from training import decoding
     from training.compare import compare, sentences
 
     one_thread()
     first, second = args.checkpoints
-    print(sentences(compare(first, second, args.data, args.split, args.dataset, searching(args), progress=counted)))
+    found = compare(first, second, args.data, args.split, args.dataset, searching(args), progress=counted)
+    if decoding.ranks()[0] == 0:
+        print(sentences(found))
     return 0
 
 

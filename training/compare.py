@@ -33,11 +33,12 @@ def compare(
     task's figure for one output (chrF for sentences and captions; right or wrong for words).
     """
     pair = [load(Path(folder)) for folder in (first, second)]
-    names = check_pair(pair)
+    check_pair(pair)
+    names = told_apart(pair)
     loaded = public_data.load(dataset or data_name(pair[0]), data)
     if not loaded.verified:
         raise InputError(loaded.refusal)
-    languages = spoken(pair[0]) & spoken(pair[1])
+    languages = common(pair)
     examples = [example for example in chosen(loaded, split) if not example.language or example.language in languages]
     outputs = [decode(one, prompts(one, examples), options, name, progress) for one, name in zip(pair, names)]
     found: dict[str, Any] = rounded({"checkpoints": names, "split": split, **tally(pair[0].task, outputs, examples, shown)})
@@ -48,12 +49,29 @@ def spoken(checkpoint: Checkpoint) -> set[str]:
     return set(checkpoint.languages or [checkpoint.config.get("target_language", "")])
 
 
-def check_pair(pair: list[Checkpoint]) -> list[str]:
+def common(pair: list[Checkpoint]) -> set[str]:
+    return spoken(pair[0]) & spoken(pair[1])
+
+
+def languages_of(checkpoint: Checkpoint) -> str:
+    """From what to what, as a sentence says it."""
+    source, targets = checkpoint.config.get("source_language", ""), ", ".join(sorted(spoken(checkpoint)))
+    return f"{source or 'no language named'} to {targets or 'no language named'}"
+
+
+def check_pair(pair: list[Checkpoint]) -> None:
     if pair[0].task != pair[1].task or pair[0].task == "complete":
         raise InputError(
             f"{pair[0].name} ({pair[0].task}) and {pair[1].name} ({pair[1].task}) do not answer the same inputs; "
             "compare two translators, two transliterators or two captioners."
         )
+    sources = {one.config.get("source_language", "") for one in pair} - {""}
+    if len(sources) > 1 or not common(pair):
+        told = " and ".join(f"{one.name} ({languages_of(one)})" for one in pair)
+        raise InputError(f"{told} do not answer the same inputs; compare two that have a language in common on both sides.")
+
+
+def told_apart(pair: list[Checkpoint]) -> list[str]:
     names = [one.name for one in pair]
     return names if names[0] != names[1] else [f"{name} ({place})" for name, place in zip(names, ("first", "second"))]
 
