@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,52 @@ def test_settings_change_the_recipe_or_its_model() -> None:
 def test_a_setting_that_makes_no_sense_is_told(setting: str) -> None:
     with pytest.raises(InputError, match=r"(rate|seed|bf16) must be|--set takes name=value"):
         changed(RECIPES["reverse"], [setting])
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "told"),
+    [
+        ("reverse", "evaluations=0", "evaluations must be a whole number, at least 1, not 0."),
+        ("reverse", "warmup=1", "warmup must be a number, at least 0 and below 1, not 1.0."),
+        ("reverse", "warmup=100", "warmup must be a number, at least 0 and below 1, not 100.0."),
+        ("reverse", "dev_size=0", "dev_size must be a whole number, at least 1, not 0."),
+        ("reverse", "metric=foo", "metric must be bleu or exact or cider for the task transliterate, not 'foo'."),
+        ("reverse", "metric=nats", "metric must be bleu or exact or cider for the task transliterate, not 'nats'."),
+        ("lm-tolstoy", "metric=bleu", "metric must be nats for the task complete, not 'bleu'."),
+        ("reverse", "tokenizer=foo", "tokenizer must be subwords or characters for the task transliterate, not 'foo'."),
+        ("reverse", "tokenizer=subwords", "pieces must be at least 5 with tokenizer subwords, not 0."),
+        ("captioner", "tokenizer=characters", "tokenizer must be words for the task caption, not 'characters'."),
+        ("translator-de-en", "pieces=70000", "pieces must be a whole number, at least 0 and at most 65,536, not 70000."),
+        ("reverse", "clip=0", "clip must be a number, above 0, not 0.0."),
+        ("reverse", "average=2", "average must be a number, at least 0 and below 1, not 2.0."),
+        ("reverse", "average=1", "average must be a number, at least 0 and below 1, not 1.0."),
+        ("reverse", "label_smoothing=1", "label_smoothing must be a number, at least 0 and below 1, not 1.0."),
+        ("reverse", "sampled=1.5", "sampled must be a number, at least 0 and at most 1, not 1.5."),
+        ("reverse", "epochs=0", "epochs must be a number, above 0, not 0.0."),
+        ("reverse", "epochs=-1", "epochs must be a number, above 0, not -1.0."),
+        ("reverse", "tokens=0", "tokens must be a whole number, at least 1, not 0."),
+        ("reverse", "rate=-1", "rate must be a number, above 0, not -1.0."),
+        ("reverse", "seed=4000001", "seed must be a whole number, at least 0 and at most 4,000,000, not 4000001."),
+        ("reverse", "patience=-1", "patience must be a whole number, at least 0, not -1."),
+        ("lm-tolstoy", "streams=0", "streams must be a whole number, at least 1, not 0."),
+        ("reverse", "dropout=1.5", "dropout must be a number from 0 to 0.9, not 1.5."),
+        ("reverse", "decoder_hidden=0", "decoder_hidden must be a whole number from 1 to 4,096, not 0."),
+        ("reverse", "cell=foo", "Cell 'foo' is not known"),
+    ],
+)
+def test_a_value_out_of_range_is_told_before_anything_is_trained(name: str, setting: str, told: str) -> None:
+    with pytest.raises(InputError) as refused:
+        changed(RECIPES[name], [setting])
+    assert str(refused.value).startswith(told)
+
+
+def test_values_are_checked_where_a_recipe_is_made_and_together() -> None:
+    with pytest.raises(InputError, match="weigh of tatoeba must be a whole number"):
+        replace(RECIPES["translator-de-en"], weigh={"tatoeba": -1})
+    with pytest.raises(InputError, match="task must be translate or"):
+        replace(RECIPES["reverse"], task="fly")
+    recipe = changed(RECIPES["reverse"], ["tokenizer=subwords", "pieces=40", "warmup=0", "patience=0"])
+    assert (recipe.tokenizer, recipe.pieces, recipe.warmup, recipe.patience) == ("subwords", 40, 0, 0)
 
 
 def test_recipes_are_listed_and_described() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, fields, replace
+from math import isfinite
 from typing import Any
 
 from seqdemo.config import ModelConfig
@@ -17,17 +18,18 @@ YES, NO = ("true", "yes", "1"), ("false", "no", "0")
 
 def changed(recipe: Recipe, settings: Iterable[str]) -> Recipe:
     """The recipe with each `name=value` in place: of its own fields, or of its model's."""
+    own: dict[str, Any] = {}
+    model = dict(recipe.model)
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or name not in {**OF_RECIPE, **OF_MODEL}:
             known = ", ".join([*OF_RECIPE, *OF_MODEL])
             raise InputError(f"--set takes name=value, not {setting!r}. The names are {known}.")
         if name in OF_RECIPE:
-            recipe = replace(recipe, **{name: parsed(name, text, asdict(recipe)[name])})
+            own[name] = parsed(name, text, getattr(recipe, name))
         else:
-            default = OF_MODEL[name].default
-            recipe = replace(recipe, model={**recipe.model, name: parsed(name, text, recipe.model.get(name, default))})
-    return recipe
+            model[name] = parsed(name, text, recipe.model.get(name, OF_MODEL[name].default))
+    return replace(recipe, **own, model=model)
 
 
 def parsed(name: str, text: str, before: Any) -> Any:
@@ -40,17 +42,20 @@ def parsed(name: str, text: str, before: Any) -> Any:
         if isinstance(before, (int, float)):
             return number(name, text)
     except (KeyError, ValueError):
-        kind = "true or false" if isinstance(before, bool) else "a number that is not negative"
+        kind = "true or false" if isinstance(before, bool) else "a whole number" if is_whole(name) else "a number"
         raise InputError(f"{name} must be {kind}, not {text!r}.") from None
     return text
 
 
 def number(name: str, text: str) -> float:
-    whole = {**OF_RECIPE, **OF_MODEL}[name].type == "int"
-    value = int(text) if whole else float(text)
-    if not 0 <= value < float("inf"):
+    value = int(text) if is_whole(name) else float(text)
+    if not isfinite(value):
         raise ValueError(text)
     return value
+
+
+def is_whole(name: str) -> bool:
+    return {**OF_RECIPE, **OF_MODEL}[name].type == "int"
 
 
 def listed(recipes: Iterable[Recipe]) -> str:

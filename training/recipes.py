@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from training import limits
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -45,6 +47,9 @@ class Recipe:
     target_language: str = ""
     licence: str = "apache-2.0"
     about: str = ""
+
+    def __post_init__(self) -> None:
+        limits.check(vars(self))
 
 
 TRANSLATOR = Recipe(
