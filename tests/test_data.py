@@ -213,7 +213,7 @@ def test_a_description_has_counts_lengths_examples_problems_and_the_verdict(tmp_
         "test             1 examples, 2 references",
         f"test  {TEST} -> One two / Uno",
         "30 rows or photographs that are not as they should be:",
-        "  and 10 more",
+        "  and 10 more; --problems lists them all",
         f"fingerprint {dataset.fingerprint}",
         dataset.refusal,
     ):

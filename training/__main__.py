@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,7 +43,8 @@ DATA = """\
 Show what a recipe reads: counts, lengths, examples, what was left out and why, and the fingerprint of the splits.
 
   python -m training data reverse
-  python -m training data translator-de-en --data downloads"""
+  python -m training data translator-de-en --data downloads
+  python -m training data translator-de-en --problems      every row that could not be used, and why"""
 RECIPES_HELP = """\
 List every recipe with its task, data and budget in minutes of one core.
 
@@ -126,6 +128,7 @@ def add_looking(commands: Commands) -> None:
     recipes.add_argument("recipe", nargs="?", help="show this one in full")
     data = command(commands, "data", "show what a recipe reads", DATA, run_data)
     data.add_argument("recipe", help="a recipe, or a data set such as multi30k")
+    data.add_argument("--problems", action="store_true", help="list all rows that could not be used, and nothing else")
     data_option(data)
 
 
@@ -182,7 +185,25 @@ def run_fit(args: argparse.Namespace) -> int:
         Start(args.resume, args.fresh),
         Saving(args.save_steps, args.save_seconds),
     )
-    return fit(recipe, args.data, out, start, args.device, saving, display_for(os.environ.get("RANK", "0") == "0"))
+    with cautioned(args.data):
+        return fit(recipe, args.data, out, start, args.device, saving, display_for(first_process()))
+
+
+def first_process() -> bool:
+    return os.environ.get("RANK", "0") == "0"
+
+
+def cautioned(data: Path | None) -> AbstractContextManager[None]:
+    """Within: the first process says of data that are loaded what is broken in them, and that they are another edition."""
+    from training.data import Dataset, caution, heard
+
+    def say(loaded: Dataset) -> None:
+        folder = f" --data {data}" if data else ""
+        told = caution(loaded, f"python -m training data {loaded.name}{folder} --problems")
+        if told and first_process():
+            print(told, file=sys.stderr, flush=True)
+
+    return heard(say)
 
 
 def run_recipes(args: argparse.Namespace) -> int:
@@ -195,7 +216,11 @@ def run_recipes(args: argparse.Namespace) -> int:
 def run_data(args: argparse.Namespace) -> int:
     from training.data import describe, load
 
-    print(describe(load(RECIPES[args.recipe].data if args.recipe in RECIPES else args.recipe, args.data)))
+    loaded = load(RECIPES[args.recipe].data if args.recipe in RECIPES else args.recipe, args.data)
+    if args.problems:
+        print("\n".join(loaded.problems) or f"Every row of {loaded.name} is as it should be.")
+    else:
+        print(describe(loaded))
     return 0
 
 
@@ -219,7 +244,8 @@ def run_evaluate(args: argparse.Namespace) -> int:
 
     one_thread()
     plan = STANDARD._replace(options=searching(args))
-    found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, counted, args.beside)
+    with cautioned(args.data):
+        found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, counted, args.beside)
     if decoding.ranks()[0] == 0:
         where = f"\nAll figures are in {args.checkpoint / 'metrics.json'}" if args.split == "test" else ""
         print(f"{found['name']}: {headlines.sentence(found)}{where}")
@@ -232,7 +258,8 @@ def run_compare(args: argparse.Namespace) -> int:
 
     one_thread()
     first, second = args.checkpoints
-    found = compare(first, second, args.data, args.split, args.dataset, searching(args), progress=counted)
+    with cautioned(args.data):
+        found = compare(first, second, args.data, args.split, args.dataset, searching(args), progress=counted)
     if decoding.ranks()[0] == 0:
         print(sentences(found))
     return 0

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from seqdemo.errors import InputError
 from training.data import captions, texts, translation, transliteration
-from training.data.describe import describe
+from training.data.describe import caution, describe
 from training.data.download import cache_folder, fetch_all
 from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, files_of, sources_of
 from training.data.records import Dataset, Example, Parts, Split, fingerprint
 
-__all__ = ["BUILDERS", "SOURCES", "Dataset", "Example", "Split", "describe", "load", "sources_of"]
+__all__ = ["BUILDERS", "SOURCES", "Dataset", "Example", "Split", "caution", "describe", "heard", "load", "sources_of"]
 
+Listener = Callable[[Dataset], None]
 Builder = Callable[[Path, list[str]], Parts]
 
 BUILDERS: dict[str, Builder] = {
@@ -29,6 +31,19 @@ BUILDERS: dict[str, Builder] = {
     "dakshina:all": partial(transliteration.build, transliteration.LANGUAGES, False),
     "dakshina+aksharantar:all": partial(transliteration.build, transliteration.LANGUAGES, True),
 }
+
+
+listeners: list[Listener] = []
+
+
+@contextmanager
+def heard(listener: Listener) -> Iterator[None]:
+    """Within: every set that is loaded is told to `listener` too."""
+    listeners.append(listener)
+    try:
+        yield
+    finally:
+        listeners.remove(listener)
 
 
 def load(name: str, folder: Path | None = None) -> Dataset:
@@ -48,7 +63,10 @@ def load(name: str, folder: Path | None = None) -> Dataset:
         raise InputError(f"{name} from {folder} has nothing in {' and '.join(empty)}. Check the files there.")
     mark = fingerprint(*splits)
     others = [f"{source} is another edition than the recorded one" for source in parts.contents if other(source, parts)]
-    return Dataset(name, *splits, mark, mark == FINGERPRINTS.get(name), (*parts.notes, *others), tuple(problems))
+    loaded = Dataset(name, *splits, mark, mark == FINGERPRINTS.get(name), (*parts.notes, *others), tuple(problems))
+    for listener in listeners:
+        listener(loaded)
+    return loaded
 
 
 def other(source: str, parts: Parts) -> bool:

@@ -10,6 +10,7 @@ from training.data.records import Dataset, Example, Split
 
 QUANTILES = (("shortest", 0.0), ("25 %", 0.25), ("half", 0.5), ("75 %", 0.75), ("95 %", 0.95), ("99 %", 0.99), ("longest", 1.0))
 SHOWN_PROBLEMS = 20
+CAUTIONED_PROBLEMS = 3
 SHOWN_EXAMPLES = 3
 SHOWN_CHARACTERS = 80
 
@@ -91,12 +92,23 @@ def _notes(dataset: Dataset) -> Iterator[str]:
     yield from dataset.notes
 
 
+def caution(dataset: Dataset, listing: str) -> str:
+    """What a person should know of the data before figures come out of them: broken rows, which the command `listing` lists,
+    and another edition; "" where all is well."""
+    rows = _first(dataset, CAUTIONED_PROBLEMS, f"{listing} lists them all") if dataset.problems else ()
+    return "\n".join([*rows, *([dataset.refusal] if dataset.refusal else [])])
+
+
+def _first(dataset: Dataset, shown: int, more: str) -> Iterator[str]:
+    yield f"{len(dataset.problems):,} rows or photographs that are not as they should be:"
+    yield from (f"  {problem}" for problem in dataset.problems[:shown])
+    if len(dataset.problems) > shown:
+        yield f"  and {len(dataset.problems) - shown:,} more; {more}"
+
+
 def _problems(dataset: Dataset) -> Iterator[str]:
     if dataset.problems:
-        yield f"{len(dataset.problems):,} rows or photographs that are not as they should be:"
-        yield from (f"  {problem}" for problem in dataset.problems[:SHOWN_PROBLEMS])
-    if len(dataset.problems) > SHOWN_PROBLEMS:
-        yield f"  and {len(dataset.problems) - SHOWN_PROBLEMS:,} more"
+        yield from _first(dataset, SHOWN_PROBLEMS, "--problems lists them all")
 
 
 def _verdict(dataset: Dataset) -> Iterator[str]:
