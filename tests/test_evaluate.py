@@ -66,13 +66,36 @@ def test_figures_name_the_bytes_they_were_measured_on(measured: tuple[Path, dict
         assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
     assert found["data"]["fingerprint"] == public_data.load("reverse").fingerprint
     assert found["versions"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
-    assert found["command"] == "python -m training evaluate checkpoints/reverse"
+    assert found["command"] == f"python -m training evaluate {folder.name}", "neither the recipe's name nor a folder of mine"
 
 
 def test_the_command_says_what_is_not_usual() -> None:
     options = SearchOptions(beam=10, length_norm="power", alpha=0.4)
     assert evaluate.arguments("dev", options) == ["--split dev", "--beam 10", "--length-norm power", "--alpha 0.4"]
     assert evaluate.arguments("test", evaluate.STANDARD.options) == []
+    assert evaluate.arguments("dev", evaluate.STANDARD.options, "multi30k") == ["--split dev", "--dataset multi30k"]
+
+
+def test_the_command_names_the_folder_as_it_is_seen_from_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for given, told in (
+        ("checkpoints/lm-c", "checkpoints/lm-c"),
+        (tmp_path / "checkpoints/lm-c", "checkpoints/lm-c"),
+        ("/elsewhere/checkpoints/lm-c", "checkpoints/lm-c"),
+        ("runs/gru/", "runs/gru"),
+        (tmp_path / "runs/gru", "runs/gru"),
+        ("/home/somebody/gru", "gru"),
+        ("../gru", "gru"),
+    ):
+        assert evaluate.place(Path(given)) == told
+
+
+@pytest.mark.parametrize("name", checkpoints.names())
+def test_shipped_figures_name_the_command_that_gives_them_again(name: str) -> None:
+    metrics = checkpoints.load(name).metrics
+    options = SearchOptions(**metrics["options"]) if "options" in metrics else evaluate.STANDARD.options
+    beside = [Path("runs") / other["name"] for other in metrics.get("beside", ())]
+    assert metrics["command"] == evaluate.command(Path("checkpoints") / name, "test", "", options, beside)
 
 
 def test_greedy_beam_one_and_buckets_agree(measured: tuple[Path, dict]) -> None:
@@ -102,7 +125,7 @@ def test_what_was_tried_and_does_not_ship_stands_beside_on_the_same_inputs(measu
     (tried,) = found["beside"]
     assert tried["name"] == "other" and tried["weights"] == alone["files"]["model.safetensors"]
     assert tried["tests"]["other"] == {search: alone["tests"]["other"][search] for search in ("greedy", "beam")}
-    assert found["command"].endswith(f"--split dev --beside {other}")
+    assert found["command"].endswith("--split dev --beside other")
 
 
 def test_two_ranks_find_what_one_process_finds(measured: tuple[Path, dict], tmp_path: Path) -> None:
@@ -136,7 +159,8 @@ def test_without_a_recipe_the_data_must_be_named(tmp_path: Path) -> None:
     folder = reverser(tmp_path / "a", name="other")
     with pytest.raises(InputError, match="--dataset"):
         evaluate.evaluate(folder, plan=PLAN)
-    assert evaluate.evaluate(folder, dataset="reverse", split="dev", plan=PLAN)["name"] == "other"
+    found = evaluate.evaluate(folder, dataset="reverse", split="dev", plan=PLAN)
+    assert found["name"] == "other" and found["command"].endswith(" a --split dev --dataset reverse")
 
 
 def test_a_batch_of_mixed_lengths_comes_back_in_order_as_each_input_alone(tmp_path: Path) -> None:

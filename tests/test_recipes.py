@@ -81,7 +81,9 @@ def test_settings_change_the_recipe_or_its_model() -> None:
     assert recipe.name == "reverse" and RECIPES["reverse"].rate != 0.01
 
 
-@pytest.mark.parametrize("setting", ["rate", "rate=", "rate=fast", "rate=-1", "rate=inf", "seed=1.5", "bf16=perhaps", "colour=1"])
+@pytest.mark.parametrize(
+    "setting", ["rate", "rate=", "rate=fast", "rate=-1", "rate=inf", "seed=1.5", "bf16=perhaps", "colour=1", "encoder=none"]
+)
 def test_a_setting_that_makes_no_sense_is_told(setting: str) -> None:
     with pytest.raises(InputError, match=r"(rate|seed|bf16) must be|--set takes name=value"):
         changed(RECIPES["reverse"], [setting])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
-from seqdemo.checkpoints import write_manifest
+from seqdemo.checkpoints import bundled_folder, write_manifest
 from seqdemo.checkpoints.folder import CARD, CONFIG, METRICS, WEIGHTS, replace_file
 from training import headlines
 from training.card_figures import Metrics, figures, table
@@ -80,7 +81,7 @@ def render(folder: Path) -> str:
         f"---\n{front_matter(config, metrics).to_yaml()}\n---",
         f"# {config['name']}",
         about(config, metrics, size),
-        loading(config),
+        loading(config, name_to_load(folder, config)),
         figures(metrics),
         licences(config, metrics),
         limits(config, metrics),
@@ -168,13 +169,19 @@ def weight(metrics: Metrics, size: int) -> str:
     return f"{counted}{size / 1e6:.1f} MB in half precision; loaded as single precision."
 
 
-def loading(config: Config) -> str:
+def name_to_load(folder: Path, config: Config) -> str:
+    """Its name, where it lies among the shipped ones; otherwise its folder, as seen from the one it lies in."""
+    path = folder.resolve()
+    return config["name"] if path.parent == bundled_folder().resolve() else f"./{path.name}"  # type: ignore[no-any-return]
+
+
+def loading(config: Config, name: str) -> str:
     variable, names, call = USES[config["task"]]
     language = f', language="{config["languages"][0]}"' if len(config.get("languages", ())) > 1 else ""
     code = [
         f"from seqdemo import {names}",
         "",
-        f'{variable} = load("{config["name"]}")',
+        f'{variable} = load("{name}")',
         f"print({call.format(variable, language)})",
     ]
     hub = f'From the Hub: `load("somebody/seqdemo-{config["name"]}")`.'
@@ -182,16 +189,26 @@ def loading(config: Config) -> str:
 
 
 def licences(config: Config, metrics: Metrics) -> str:
-    name = metrics["data"]["name"] if metrics else RECIPES[config["name"]].data if config["name"] in RECIPES else ""
+    name = data_of(config, metrics)
     rows = [[f"[{SOURCES[key].title}]({SOURCES[key].home})", SOURCES[key].licence] for key in sources_of(name)]
     if config["model"]["encoder"] == "image":
         rows.append([f"ImageNet, through the published weights of {config['model']['cnn']}", "Apache-2.0 (those weights)"])
     lines = ["## Data and licences", ""]
     if rows:
         lines += [*table(["data", "licence"], rows), ""]
-    trained = TRAINED.format(config["name"]) + " " if config["name"] in RECIPES else ""
+    settings = "".join(f" --set {shlex.quote(change)}" for change in config.get("trained_on", {}).get("changes", ()))
+    trained = TRAINED.format(config["name"] + settings) + " " if config["name"] in RECIPES else ""
     licence = config.get("licence") or "not stated"
     return "\n".join([*lines, f"{trained}Licence of these weights: **{licence}**. The code of seqdemo is under Apache-2.0."])
+
+
+def data_of(config: Config, metrics: Metrics) -> str:
+    """The set it was trained on; where that was not recorded, the one it was measured on or its recipe's."""
+    if "trained_on" in config:
+        return str(config["trained_on"]["data"])
+    if metrics:
+        return str(metrics["data"]["name"])
+    return RECIPES[config["name"]].data if config["name"] in RECIPES else ""
 
 
 def limits(config: Config, metrics: Metrics) -> str:

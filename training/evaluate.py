@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -80,13 +81,12 @@ def evaluate(
     checkpoint = load(Path(folder))
     loaded = public_data.load(dataset or data_name(checkpoint), data)
     found = {
-        **provenance(checkpoint, loaded, split, plan),
+        **provenance(checkpoint, loaded, split, plan, command(Path(folder), split, dataset, plan.options, beside)),
         **MEASURES[checkpoint.task](checkpoint, loaded, split, plan, progress),
     }
     if has_map(checkpoint) and (boxes := boxes_of(data)):
         found["pointing"] = play(checkpoint, read_phrases(boxes), loaded.dev.examples)
     if beside:
-        found["command"] = " ".join([found["command"], *(f"--beside {other}" for other in beside)])
         found["beside"] = [alternative(load(Path(other)), loaded, split, plan, progress) for other in beside]
     found = dict(rounded(found))
     if split == "test" and ranks()[0] == 0:
@@ -97,6 +97,8 @@ def evaluate(
 
 def data_name(checkpoint: Checkpoint) -> str:
     name = checkpoint.config["name"]
+    if "trained_on" in checkpoint.config:
+        return str(checkpoint.config["trained_on"]["data"])
     if name not in RECIPES:
         raise InputError(f"{name} is not the name of a recipe, so its data are not known; name them with --dataset.")
     return RECIPES[name].data
@@ -111,32 +113,58 @@ def chosen(dataset: Dataset, split: str) -> Split:
 # ------------------------------------------------------------------------------------------------------------- provenance
 
 
-def provenance(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan) -> dict[str, Any]:
+def provenance(checkpoint: Checkpoint, dataset: Dataset, split: str, plan: Plan, command: str) -> dict[str, Any]:
     """What was measured, on what, with what."""
-    name = checkpoint.config["name"]
+    refusal = dataset.refusal or refusal_of(checkpoint)
     found: dict[str, Any] = {
         "format": FORMAT,
-        "name": name,
+        "name": checkpoint.config["name"],
         "task": checkpoint.task,
-        "command": " ".join([f"python -m training evaluate checkpoints/{name}", *arguments(split, plan.options)]),
+        "command": command,
         "split": split,
         "files": digests(checkpoint),
-        "data": {"name": dataset.name, "fingerprint": dataset.fingerprint, "verified": dataset.verified},
+        "data": {"name": dataset.name, "fingerprint": dataset.fingerprint, "verified": not refusal},
         "versions": {"python": platform.python_version(), "seqdemo": seqdemo.__version__, **{n: version(n) for n in LIBRARIES}},
         "parameters": parameters(checkpoint),
     }
     if checkpoint.task != "complete":
         found["options"] = {key: value for key, value in plan.options.to_json().items() if value != getattr(SearchOptions(), key)}
         found["options"]["beam"] = plan.options.beam
-    if not dataset.verified:
-        found["data"]["refusal"] = dataset.refusal
+    if refusal:
+        found["data"]["refusal"] = refusal
     return found
 
 
-def arguments(split: str, options: SearchOptions) -> list[str]:
+def refusal_of(checkpoint: Checkpoint) -> str:
+    """Why a model's figures may not stand beside recorded ones, whatever they are measured on; "" when they may."""
+    trained_on = checkpoint.config.get("trained_on", {"verified": True})
+    if trained_on["verified"]:
+        return ""
+    return (
+        f"{checkpoint.config['name']} was trained on other splits of {trained_on['data']} than the recorded ones (fingerprint "
+        f"{trained_on['fingerprint'][:12]}); its figures must not stand beside recorded ones."
+    )
+
+
+def command(folder: Path, split: str, dataset: str, options: SearchOptions, beside: Sequence[Path]) -> str:
+    """What was asked, with places that mean something on other machines too."""
+    others = [f"--beside {place(Path(other))}" for other in beside]
+    return " ".join(["python -m training evaluate", place(folder), *arguments(split, options, dataset), *others])
+
+
+def place(folder: Path) -> str:
+    """A folder as seen from the project: checkpoints/<name>, or the path below the working directory, or only its name."""
+    path, here = Path(os.path.abspath(folder)), Path.cwd()
+    if path.parent.name == "checkpoints":
+        return f"checkpoints/{path.name}"
+    return path.relative_to(here).as_posix() if here in path.parents else path.name
+
+
+def arguments(split: str, options: SearchOptions, dataset: str = "") -> list[str]:
     """What the command says beside the checkpoint: only what is not usual."""
     usual, named = STANDARD.options.to_json(), options.to_json()
     changed = {"split": split} if split != "test" else {}
+    changed |= {"dataset": dataset} if dataset else {}
     changed |= {key.replace("_", "-"): value for key, value in named.items() if value != usual[key]}
     return [f"--{key} {value}" for key, value in changed.items()]
 

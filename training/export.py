@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load as parse
 
 from seqdemo.checkpoints import bundled_folder, save, shared_folder
+from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from training.build import BEST, STATE, Model, model_of, put, read_recipe, read_tokenizers, trained
-from training.recipes import Recipe
+from training.data.public import FINGERPRINTS
+from training.overrides import OF_MODEL, OF_RECIPE
+from training.recipes import RECIPES, Recipe
+from training.runstate import states, values_of, whole
+
+TOLD = ("minutes", "licence", "about")  # what a recipe says of itself; it changes no weight
 
 
 def export(run: Path, out: Path | None = None) -> Path:
@@ -21,7 +28,8 @@ def export(run: Path, out: Path | None = None) -> Path:
     model = model_of(recipe, source_text, target_text)
     fill_best(model, state / BEST)
     shared = shared_folder() if folder.resolve().parent == bundled_folder().resolve() else None
-    return save(folder, model.eval(), describe(recipe), source_text, target_text, shared=shared)
+    config = {**describe(recipe), **trained_on(recipe, state)}
+    return save(folder, model.eval(), config, source_text, target_text, shared=shared)
 
 
 def fill_best(model: Model, file: Path) -> None:
@@ -45,3 +53,32 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "about": recipe.about,
     }
     return {key: value for key, value in said.items() if value}
+
+
+def trained_on(recipe: Recipe, state: Path) -> dict[str, Any]:
+    """What config.json says of the data and the recipe, once a state that knows them has been saved."""
+    fingerprint = next((values_of(data)["circumstances"]["data"] for path in states(state) if (data := whole(path))), "")
+    if not fingerprint:
+        return {}
+    verified = fingerprint == FINGERPRINTS.get(recipe.data)
+    return {"trained_on": {"data": recipe.data, "fingerprint": fingerprint, "verified": verified, "changes": changes(recipe)}}
+
+
+def changes(recipe: Recipe) -> list[str]:
+    """The values of --set that make this recipe out of the shipped one of its name."""
+    shipped = RECIPES.get(recipe.name, recipe)
+    own = [name for name in OF_RECIPE if name not in TOLD and getattr(recipe, name) != getattr(shipped, name)]
+    models = [{name: {**default_sizes(), **one.model}[name] for name in OF_MODEL} for one in (recipe, shipped)]
+    shape = [f"{name}={written(models[0][name])}" for name in OF_MODEL if models[0][name] != models[1][name]]
+    return [*(f"{name}={written(getattr(recipe, name))}" for name in own), *shape]
+
+
+def default_sizes() -> dict[str, Any]:
+    return {field.name: field.default for field in fields(ModelConfig)}
+
+
+def written(value: Any) -> str:
+    """As --set takes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")

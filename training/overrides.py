@@ -12,7 +12,8 @@ from seqdemo.errors import InputError
 from training.recipes import Recipe
 
 OF_RECIPE = {field.name: field for field in fields(Recipe) if field.name not in ("name", "task", "model", "weigh")}
-OF_MODEL = {field.name: field for field in fields(ModelConfig) if not field.name.endswith("vocabulary")}
+NOT_SET = ("encoder", "source_vocabulary", "target_vocabulary")  # the task and the data decide these
+OF_MODEL = {field.name: field for field in fields(ModelConfig) if field.name not in NOT_SET}
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")
 
 

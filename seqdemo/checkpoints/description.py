@@ -89,6 +89,17 @@ def _shared(value: Any, key: str) -> None:
             raise InputError(f"{CONFIG}: {key}.{part}.sha256 must be 64 hexadecimal digits.")
 
 
+def _trained_on(value: Any, key: str) -> None:
+    if not isinstance(value, dict) or set(value) != {"data", "fingerprint", "verified", "changes"}:
+        raise InputError(f"{CONFIG}: {key} must have exactly data, fingerprint, verified and changes.")
+    if not isinstance(value["verified"], bool):
+        raise InputError(f"{CONFIG}: {key}.verified must be true or false.")
+    if not isinstance(value["changes"], list) or len(value["changes"]) > 100:
+        raise InputError(f"{CONFIG}: {key}.changes must be a list of at most 100 texts.")
+    for text in (value["data"], value["fingerprint"], *value["changes"]):
+        _text(text, key)
+
+
 REQUIRED = {"name": _name, "task": _task, "architecture": _architecture, "model": _model, "tokenizers": _tokenizers}
 OPTIONAL = {
     "languages": _languages,
@@ -98,6 +109,7 @@ OPTIONAL = {
     "limits": _limits,
     "shared": _shared,
     "about": _text,
+    "trained_on": _trained_on,
 }
 
 
