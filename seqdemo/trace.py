@@ -25,6 +25,7 @@ from seqdemo.whatif import WhatIf, resolved
 Source = Sequence[int] | Tensor | None  # piece numbers, a picture (or its grid), or nothing for a language model
 Model = Seq2Seq | LanguageModel
 ALTERNATIVES = 10
+MOST_JACOBIANS = 120  # each has (twice the hidden size) squared numbers, and all are held at once
 
 
 class Replay(NamedTuple):
@@ -212,8 +213,10 @@ def price_of_state(model: Model, source: Source, target: Sequence[int], edits: t
 
 def connectivity(model: Seq2Seq, source: Sequence[int], target: Sequence[int], position: int) -> np.ndarray:
     """d log p(y_t) / d e(x_j) for t = `position`: an array of source position x embedding."""
-    check_target(model, target)
-    if not 0 <= position < len(target):
+    if model.config.encoder != "text":
+        raise InputError("Connectivity is that of an output piece to the words read; this model reads none.")
+    check(model, source, target)
+    if not whole(position, len(target)):
         raise InputError(f"Position {position} is outside this output of {len(target)} pieces, counted from 0.")
     caught: list[Tensor] = []
     hook = _embedding_leaf(caught)
@@ -238,15 +241,25 @@ def _embedding_leaf(caught: list[Tensor]) -> Callable[[Tensor], Tensor]:
 
 
 def through_time(model: Model, source: Sequence[int], direction: str = "forward") -> np.ndarray:
-    """The norm of d state_T / d state_t for every t, in the first layer of the encoder (or of a language model): how much of
-    a distant past a small push still reaches. The product of the Jacobians of the steps between, its largest stretch."""
+    """The norm of d state_T / d state_t for every t, in the first layer of the encoder (or of a language model, which reads
+    <bos> before `source`): how much of a distant past a small push still reaches. The product of the Jacobians of the steps
+    between, its largest stretch. Of the layers above nothing is said."""
+    if len(source) > MOST_JACOBIANS:
+        raise InputError(f"Gradients are followed through at most {MOST_JACOBIANS} pieces, not {len(source)}; shorten the text.")
     if isinstance(model, LanguageModel):
-        cell, x_1SE = model.stack.first, model.embed_target(torch.tensor([list(source)]))
-    else:
-        cell = _first_cell(model, direction)
-        x_1SE = model.embed_source(torch.tensor([list(source)]))
-    steps = cell.project(x_1SE.detach()).unbind(1)
+        return _through_text(model, source, direction)
+    cell = _first_cell(model, direction)
+    check_source(model, source)
+    steps = cell.project(model.embed_source(torch.tensor([list(source)])).detach()).unbind(1)
     return _stretches(cell, steps[::-1] if direction == "backward" else steps)
+
+
+def _through_text(model: LanguageModel, text: Sequence[int], direction: str) -> np.ndarray:
+    check_target(model, text)
+    if direction != "forward":
+        raise InputError(f"A language model does not read in the direction {direction!r}.")
+    cell = model.stack.first
+    return _stretches(cell, cell.project(model.embed_target(torch.tensor([[BOS, *text]])).detach()).unbind(1))[1:]
 
 
 def _first_cell(model: Seq2Seq, direction: str) -> Cell:

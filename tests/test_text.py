@@ -133,6 +133,12 @@ def test_composed_and_decomposed_letters_are_the_same_text(kind: str) -> None:
     assert clean("e\x00\u0301") == "é"
 
 
+def test_a_text_model_reads_composed_and_decomposed_letters_alike() -> None:
+    characters = Characters.train(["gefällt\n über"], keep_space=True)
+    decomposed = characters.encode(unicodedata.normalize("NFD", "gefällt\n über"))
+    assert decomposed.strings == tuple("gefällt\n über") and all(decomposed.known)
+
+
 @every_kind
 def test_what_was_never_seen_is_unknown_and_keeps_its_own_look(kind: str) -> None:
     pieces = tokenizer(kind).encode("A дом runs")

@@ -374,6 +374,44 @@ def test_gradients_through_time_are_the_largest_stretch_of_the_jacobian(cell: st
     assert norms[2] == pytest.approx(float(torch.linalg.matrix_norm(jacobian, 2)), rel=1e-6)
 
 
+def test_gradients_through_a_text_begin_after_its_opening() -> None:
+    torch.manual_seed(0)
+    model = LanguageModel(ModelConfig(VOCABULARY, encoder="none", embedding=8, decoder_hidden=12, features=0)).eval().double()
+    norms = through_time(model, (4, 5, 6))
+    cell = model.stack.first
+    zx = cell.project(model.embed_target(torch.tensor([[BOS, 4, 5, 6]]))).detach()
+    state = cell.initial(torch.zeros(1, 12, dtype=torch.float64))
+    for t in range(2):
+        state, _ = cell.step(zx[:, t], state)
+
+    def rest(flat: torch.Tensor) -> torch.Tensor:
+        now = type(state)(*flat[None].chunk(len(state), 1))
+        for t in (2, 3):
+            now, _ = cell.step(zx[:, t], now)
+        return torch.cat(tuple(now), 1)[0]
+
+    jacobian = torch.autograd.functional.jacobian(rest, torch.cat(tuple(state), 1)[0].detach())
+    assert len(norms) == 3 and norms[0] == pytest.approx(float(torch.linalg.matrix_norm(jacobian, 2)), rel=1e-6)
+
+
+def test_what_has_no_gradients_to_show_is_told_so() -> None:
+    language = LanguageModel(ModelConfig(VOCABULARY, encoder="none", embedding=8, decoder_hidden=12, features=0)).eval()
+    for position in (1.5, True, -1, 2, "0"):
+        with pytest.raises(InputError, match="outside this output of 2 pieces"):
+            connectivity(tiny(), SOURCE, (4, EOS), position)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="this model reads none"):
+        connectivity(language, SOURCE, (4, EOS), 0)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="does not read in the direction 'backward'"):
+        through_time(language, (4, 5), "backward")
+    for model in (tiny(), language):
+        with pytest.raises(InputError, match="at least one piece"):
+            through_time(model, ())
+        with pytest.raises(InputError, match="at most 120 pieces"):
+            through_time(model, (4,) * 121)
+    with pytest.raises(InputError, match="A source has at least one piece"):
+        connectivity(tiny(), (), (4, EOS), 0)
+
+
 def test_a_language_model_is_replayed_clamped_and_forced() -> None:
     torch.manual_seed(0)
     model = LanguageModel(ModelConfig(VOCABULARY, encoder="none", embedding=8, decoder_hidden=12, features=0)).eval()
