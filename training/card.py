@@ -172,7 +172,7 @@ def weight(metrics: Metrics, size: int) -> str:
 def name_to_load(folder: Path, config: Config) -> str:
     """Its name, where it lies among the shipped ones; otherwise its folder, as seen from the one it lies in."""
     path = folder.resolve()
-    return config["name"] if path.parent == bundled_folder().resolve() else f"./{path.name}"  # type: ignore[no-any-return]
+    return config["name"] if path.parent == bundled_folder().resolve() else f"./{path.name}"
 
 
 def loading(config: Config, name: str) -> str:
