@@ -17,13 +17,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seqdemo.cells import Gates, Stack
-from seqdemo.config import ModelConfig
+from seqdemo.config import BOS, PAD, ModelConfig
 from seqdemo.decoders import DECODERS, DecoderState, WhatIf
 from seqdemo.encoders import AskAt, Encoded, ImageEncoder, TextEncoder
 from seqdemo.products import tanh, twin
 from seqdemo.state import Memory
 
 StepFunction = Callable[[Tensor, Any], tuple[Tensor, Any]]
+NEVER_SAID = torch.tensor([PAD, BOS])
 
 
 class Prepared(NamedTuple):
@@ -62,10 +63,12 @@ def inferring(model: nn.Module) -> bool:
     return not (model.training or torch.is_grad_enabled())
 
 
-def log_softmax(logits_KV: Tensor) -> Tensor:
-    """Written over the logits where no gradient needs them: at many rows a second array of that size costs more than the
-    arithmetic."""
-    return torch.log_softmax(logits_KV, 1, out=None if logits_KV.requires_grad else logits_KV)
+def log_probabilities(logits_KV: Tensor) -> Tensor:
+    """Log softmax, and -inf for <pad> and <bos>, which are never said; the others keep theirs. Written over the logits where
+    no gradient needs them: at many rows a second array of that size costs more than the arithmetic."""
+    if logits_KV.requires_grad:
+        return torch.log_softmax(logits_KV, 1).index_fill(1, NEVER_SAID, -torch.inf)
+    return torch.log_softmax(logits_KV, 1, out=logits_KV).index_fill_(1, NEVER_SAID, -torch.inf)
 
 
 def embedding(vocabulary: int, size: int) -> nn.Embedding:
@@ -160,7 +163,7 @@ class Seq2Seq(nn.Module):
 
         def step(tokens_K: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
             done = decoder.step(F.embedding(tokens_K, table_VG), state, what_if)
-            return log_softmax(readout(done.features_KR)), done.state
+            return log_probabilities(readout(done.features_KR)), done.state
 
         return step, decoder.start(memory)
 
@@ -216,7 +219,7 @@ class LanguageModel(nn.Module):
 
         def step(tokens_K: Tensor, state: LanguageState) -> tuple[Tensor, LanguageState]:
             r_KR, state, _ = model.read(F.embedding(tokens_K, table_VG), state, what_if)
-            return log_softmax(model.readout(r_KR)), state
+            return log_probabilities(model.readout(r_KR)), state
 
         return step, self.start(rows)
 

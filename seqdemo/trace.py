@@ -18,7 +18,7 @@ from seqdemo.config import BOS
 from seqdemo.edits import ClampGate, Edit, check_edits, edit_to_json, forced_pieces, whole
 from seqdemo.encoders import TextEncoder
 from seqdemo.errors import InputError
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.model import NEVER_SAID, LanguageModel, Seq2Seq, log_probabilities
 from seqdemo.records import Price, Trace
 from seqdemo.whatif import WhatIf, resolved
 
@@ -59,7 +59,7 @@ def replay(model: Model, source: Source, target: Sequence[int], edits: tuple[Edi
         features = _read_text(model, inputs_1T, asked, gates)
     else:
         features, weights = _read_pair(model, source, inputs_1T, what_if, gates)
-    return Replay(F.log_softmax(model.readout(torch.cat(features)), 1), weights, gates)
+    return Replay(log_probabilities(model.readout(torch.cat(features))), weights, gates)
 
 
 def _read_text(model: LanguageModel, inputs_1T: Tensor, asked: WhatIf | None, gates: dict[str, list[Tensor]]) -> list[Tensor]:
@@ -142,7 +142,7 @@ def follow(
         found = replay(model, source, target, edits)
         logp_TV = found.logp_TV
         logps_T = logp_TV.gather(1, torch.tensor(target, dtype=torch.long)[:, None]).squeeze(1)
-        top = logp_TV.topk(min(ALTERNATIVES, logp_TV.shape[1]), 1)
+        top = logp_TV.topk(min(ALTERNATIVES, logp_TV.shape[1] - len(NEVER_SAID)), 1)
         gates = {name: torch.cat(steps).float().numpy() for name, steps in found.gates.items()}
         attention = torch.cat(found.weights).float().numpy() if found.weights else None
     top_tokens = top.indices.numpy().astype(np.int32)

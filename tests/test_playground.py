@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from seqdemo.checkpoints import Checkpoint
-from seqdemo.config import BOS, EOS, SearchOptions
+from seqdemo.config import BOS, EOS, PAD, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.errors import InputError
 from seqdemo.playground import Run, find, prepare, replay, run, score, trace
@@ -130,6 +131,26 @@ def test_a_search_error_is_named(model: Maker) -> None:
     for exact, beam, error in zip(exacts, beams, errors):
         assert error.missed == (exact.hypotheses[0].tokens != beam.hypotheses[0].tokens)
     assert any(error.missed for error in errors)
+
+
+@pytest.mark.parametrize(("task", "strategy"), CASES)
+def test_padding_and_the_beginning_are_never_said_and_nothing_is_made_up_for_them(
+    tmp_path: Path, task: str, strategy: str
+) -> None:
+    checkpoint = tiny.checkpoint(tmp_path, task)
+    network: Any = checkpoint.model
+    with torch.no_grad():
+        network.readout.b[[PAD, BOS]] += 6.0
+    nbest = 1 if strategy in ("greedy", "exact") else 5
+    found = run(checkpoint, INPUTS[task][0], options(strategy, nbest=nbest))
+    assert not {PAD, BOS} & set(found.tree.token.tolist()) and np.isfinite(found.tree.total).all()
+    best = found.hypotheses[0]
+    assert close(own_part(found, best.tokens, checkpoint).sum(), best.total)
+    assert close(logps_by_forward(checkpoint, found, best.tokens), best.total)
+    assert not {PAD, BOS} & set(replay(checkpoint, found, best.tokens).top_tokens.flatten().tolist())
+    if found.certificate and found.certificate.proved:
+        beam = run(checkpoint, INPUTS[task][0], options("beam")).hypotheses[0]
+        assert beam.total <= best.total + 1e-5 * (1 + abs(best.total))
 
 
 def margin(found: Any) -> float:
