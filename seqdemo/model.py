@@ -66,9 +66,10 @@ def inferring(model: nn.Module) -> bool:
 def log_probabilities(logits_KV: Tensor) -> Tensor:
     """Log softmax, and -inf for <pad> and <bos>, which are never said; the others keep theirs. Written over the logits where
     no gradient needs them: at many rows a second array of that size costs more than the arithmetic."""
+    never = NEVER_SAID.to(logits_KV.device)
     if logits_KV.requires_grad:
-        return torch.log_softmax(logits_KV, 1).index_fill(1, NEVER_SAID, -torch.inf)
-    return torch.log_softmax(logits_KV, 1, out=logits_KV).index_fill_(1, NEVER_SAID, -torch.inf)
+        return torch.log_softmax(logits_KV, 1).index_fill(1, never, -torch.inf)
+    return torch.log_softmax(logits_KV, 1, out=logits_KV).index_fill_(1, never, -torch.inf)
 
 
 def embedding(vocabulary: int, size: int) -> nn.Embedding:

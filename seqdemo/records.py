@@ -6,6 +6,7 @@ Any framework could write these records; figures and pages read nothing else.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -152,7 +153,7 @@ class Price:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record as JSON; arrays keep their exact bytes."""
+    """A record as JSON; arrays keep their exact bytes, and -inf, which JSON does not know, becomes null."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, np.ndarray):
@@ -161,7 +162,7 @@ def to_json(record: Any) -> dict[str, Any]:
             return {name: plain(item) for name, item in value.items()}
         if isinstance(value, (tuple, list)):
             return [plain(item) for item in value]
-        return value
+        return None if isinstance(value, float) and value == -math.inf else value
 
     return {"kind": type(record).__name__, **{item.name: plain(getattr(record, item.name)) for item in fields(record)}}
 
@@ -174,5 +175,14 @@ def from_json(value: dict[str, Any]) -> Any:
             return array_from_json(item) if "base64" in item else {name: rebuilt(inner) for name, inner in item.items()}
         return tuple(rebuilt(inner) for inner in item) if isinstance(item, list) else item
 
+    def read(kind: str, item: Any) -> Any:
+        """What is missing where a number must stand was -inf."""
+        if kind == "float" and item is None:
+            return -math.inf
+        if kind == "tuple[float, ...]":
+            return tuple(-math.inf if each is None else each for each in item)
+        return rebuilt(item)
+
     kinds = {kind.__name__: kind for kind in (SearchTree, Hypothesis, Certificate, SearchError, Trace, Price)}
-    return kinds[value["kind"]](**{name: rebuilt(item) for name, item in value.items() if name != "kind"})
+    kind = kinds[value["kind"]]
+    return kind(**{item.name: read(str(item.type), value[item.name]) for item in fields(kind) if item.name in value})

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seqdemo.cells import Cell, Gates
-from seqdemo.config import BOS
+from seqdemo.config import BOS, EOS
 from seqdemo.edits import ClampGate, Edit, check_edits, edit_to_json, forced_pieces, whole
 from seqdemo.encoders import TextEncoder
 from seqdemo.errors import InputError
@@ -96,8 +96,8 @@ def _read_pair(
 
 def check_target(model: Model, target: Sequence[int]) -> None:
     vocabulary = model.config.target_vocabulary
-    if not target or not all(whole(token, vocabulary) for token in target):
-        raise InputError(f"A replay needs at least one piece, each a number below {vocabulary}.")
+    if not target or not all(whole(token, vocabulary) and token >= EOS for token in target):
+        raise InputError(f"A replay needs at least one piece, each a number below {vocabulary} and neither <pad> nor <bos>.")
 
 
 def check_source(model: Model, source: Source) -> None:

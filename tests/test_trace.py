@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from contextlib import suppress
 
 import numpy as np
@@ -251,6 +253,27 @@ def test_records_come_back_from_json_unchanged() -> None:
                 assert value.keys() == other.keys() and all(np.array_equal(value[gate], other[gate]) for gate in value)
             elif name != "edits":
                 assert value == other
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        records.Certificate(False, 7, -math.inf, -math.inf, "Nothing.", 0.1),
+        records.Certificate(True, 7, -2.5, -math.inf, "Proved.", 0.1),
+        records.Hypothesis((4, EOS), (-1.0, -math.inf), -math.inf, -math.inf, True),
+        records.SearchError(None, 0.0, "Not known."),
+    ],
+    ids=str,
+)
+def test_records_of_what_is_impossible_are_json_for_any_reader(record: object) -> None:
+    written = json.dumps(records.to_json(record), allow_nan=False)
+    assert records.from_json(json.loads(written)) == record
+
+
+@pytest.mark.parametrize("target", [(), (0, EOS), (4, 1), (VOCABULARY,)], ids=str)
+def test_what_no_model_says_is_not_replayed(target: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=f"a number below {VOCABULARY} and neither <pad> nor <bos>"):
+        follow(tiny(), SOURCE, target)
 
 
 @given(st.sampled_from([Force(0, (4, 5)), Ban(3, (7,)), AttentionRow(1, (0.5, 0.5)), AttentionBlend(0.5, "last", (1, 2))]))
