@@ -63,6 +63,7 @@ AGREEING: list[tuple[dict[str, Any], tuple[Edit, ...]]] = [
     ({"min_length": 2}, (Force(2, (EOS,)),)),
     ({"no_repeat": 2}, (Force(0, (6, 6)),)),
     ({"no_repeat": 3}, (Force(0, (6, 7)), Force(2, (6, 7)))),
+    ({"no_repeat": 2}, (Force(0, (6,)), Force(4, (6,)))),
     ({"max_length": 4, "at_limit": "force"}, (Force(2, (6,)),)),
     ({"max_length": 4, "at_limit": "force"}, (Force(3, (EOS,)),)),
     ({"max_length": 4}, (Force(3, (6,)),)),
@@ -109,10 +110,15 @@ def test_positions_that_contradict_options_count_from_the_end_of_what_was_given(
 
 def test_a_search_that_was_stopped_before_it_reached_what_was_forced_has_no_price(model: Maker) -> None:
     steps = iter([False, True])
-    with pytest.raises(InputError, match="search for longer"):
+    with pytest.raises(InputError, match="Nothing whole can be said"):
         run(model("translate"), INPUTS["translate"], edits=(Force(4, (6,)),), cancel=lambda: next(steps, True))
-    with pytest.raises(InputError, match="search for longer"):
+    with pytest.raises(InputError, match="Nothing whole can be said"):
         searched(model, "exact", (Force(0, (6,)),), min_length=6, expansions=3)
+
+
+def test_nothing_is_priced_against_an_output_that_was_not_completed(model: Maker) -> None:
+    with pytest.raises(InputError, match="Without the edits this search finds nothing whole"):
+        searched(model, "exact", (Force(0, (5, 6, EOS)),), min_length=2, expansions=3)
 
 
 NOTHING: tuple[Edit, ...] = (
