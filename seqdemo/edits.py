@@ -58,7 +58,7 @@ class AttentionBlend:
 class ClampGate:
     """Gate `gate` of layer `layer` is held at `value` for the given units and steps (None: all of them).
 
-    `value` is a number, 'mean' (each unit's mean over the untouched run), or one number for each unit of the layer.
+    `value` is a number, 'mean' (each unit's mean over the untouched greedy output), or one number for each unit of the layer.
     """
 
     part: str  # encoder | decoder
