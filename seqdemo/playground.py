@@ -258,9 +258,8 @@ def _complete(
     for token in before:
         _, state = step(torch.tensor([token]), state)
     step, state = constrain(step, state, edits, 1, first=len(before))
-    (found,) = search(
-        step, state, 1, options, [longest(prompt, options)], bos=last, progress=progress, cancel=cancel, record=record
-    )
+    told: dict[str, Any] = {"given": prompt.prefix, "progress": progress, "cancel": cancel, "record": record}
+    (found,) = search(step, state, 1, options, [longest(prompt, options)], bos=last, **told)
     return found
 
 

@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +268,16 @@ def test_a_completion_is_the_language_models_own(model: Maker) -> None:
                 assert int(logits_1TV[0, -1].argmax()) == token
                 text.append(token)
         assert found.texts[0].startswith(beginning)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_was_given_is_not_repeated_either(model: Maker, strategy: str) -> None:
+    checkpoint, given = model("complete"), "The dog sings. The woman runs in the garden. The d"
+    found = run(checkpoint, given, options(strategy, min_length=4, max_length=6, no_repeat=2))
+    for hypothesis in found.hypotheses:
+        text = found.prompt.prefix + hypothesis.tokens
+        pairs = list(pairwise(text))
+        assert not any(pair in pairs[:place] for place, pair in enumerate(pairs) if place >= len(given) - 1)
 
 
 def test_positions_of_a_completion_count_from_the_beginning_of_the_text(model: Maker) -> None:

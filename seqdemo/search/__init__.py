@@ -54,6 +54,7 @@ def search(
     *,
     bos: int = BOS,
     eos: int = EOS,
+    given: Sequence[int] = (),
     progress: Progress | None = None,
     cancel: Cancel | None = None,
     record: bool = True,
@@ -61,9 +62,10 @@ def search(
     """Search each sentence of a batch, which gives what searching it alone does.
 
     `step(tokens_K, state) -> (logp_KV, state)`; `state` has one row a sentence; `limits` are the most tokens each output
-    may have, <eos> included. `cancel()` is asked at every step; when it says so, the search ends as at the limit. Exact
-    search calls `progress(expansions, best, bound)`, of whichever sentence it has just taken a step in: the best score so far,
-    and the score that nothing open can exceed. Without `record` the trees are empty. What each search does with a finished
+    may have, <eos> included; no n-gram of `given`, what stands before the outputs, comes again where none may be repeated.
+    `cancel()` is asked at every step; when it says so, the search ends as at the limit. Exact search calls
+    `progress(expansions, best, bound)`, of whichever sentence it has just taken a step in: the best score so far, and the
+    score that nothing open can exceed. Without `record` the trees are empty. What each search does with a finished
     hypothesis, when it stops and what comes back: see `Stay`, `Free`, `Sample` and `ExactSearch`.
     """
     limits = usable_limits(sentences, options, limits)
@@ -73,12 +75,12 @@ def search(
     if options.strategy == "exact":
         start = Held(state, sentences, 1, coverage_of(scoring, state))
         searches = (
-            ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, progress=progress, cancel=cancel)
+            ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, given=given, progress=progress, cancel=cancel)
             for sentence, limit in enumerate(limits)
         )
         found = run_together(step, searches, scoring, record)
     else:
-        found = walk(step, state, options, scoring, limits, bos, eos, cancel, record)
+        found = walk(step, state, options, scoring, limits, bos, eos, given, cancel, record)
     return [replace(one, options=options, limit=limit) for one, limit in zip(found, limits)]
 
 
@@ -90,13 +92,14 @@ def walk(
     limits: Sequence[int],
     bos: int,
     eos: int,
+    given: Sequence[int],
     cancel: Cancel | None,
     record: bool,
 ) -> list[Found]:
     rule = rule_for(options, limits, scoring, eos, record)
     if options.strategy == "sample":
         state = select(state, torch.arange(len(limits)).repeat_interleave(options.samples))
-    walked = Walk(step, state, rule, options, scoring, limits, bos=bos, eos=eos, cancel=cancel).run()
+    walked = Walk(step, state, rule, options, scoring, limits, bos=bos, eos=eos, given=given, cancel=cancel).run()
     return assemble(walked, rule, eos, options.samples if options.strategy == "sample" else options.nbest, record)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import bisect
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +69,7 @@ class ExactSearch:
         *,
         bos: int,
         eos: int,
+        given: Sequence[int],
         progress: Progress | None,
         cancel: Cancel | None,
     ) -> None:
@@ -81,7 +82,7 @@ class ExactSearch:
         self.descending, self.too_wide = True, False
         self.expansions = 0
         self.empty_logp = -math.inf
-        history_KT = np.zeros((1, 0), np.int64) if options.no_repeat else None
+        history_KT = np.array([given], np.int64) if options.no_repeat else None
         self.chunk = Chunk(start, np.array([sentence]), history_KT, np.array([bos]), np.zeros(1), np.array([-1]), 0)
         self.going, self.reason = True, ""
         self.began = time.perf_counter()

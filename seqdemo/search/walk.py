@@ -57,6 +57,10 @@ def forbids(options: SearchOptions) -> bool:
     return bool(options.min_length or options.no_repeat) or options.at_limit == "force"
 
 
+def history(given: Sequence[int], rows: int) -> Tensor:
+    return torch.tensor([given], dtype=torch.long).expand(rows, -1)
+
+
 def without_repeats(logp_KV: Tensor, history_KT: Tensor, n: int) -> Tensor:
     """-inf for every token that would write an n-gram of the row's history again."""
     if history_KT.shape[1] < n:
@@ -81,6 +85,7 @@ class Walk:
         *,
         bos: int,
         eos: int,
+        given: Sequence[int] = (),
         cancel: Cancel | None = None,
     ) -> None:
         self.step, self.state, self.rule, self.options, self.scoring = step, state, rule, options, scoring
@@ -90,7 +95,7 @@ class Walk:
         self.open_B = torch.ones(len(limits), dtype=torch.bool)
         self.going = len(limits)  # how many are open
         self.tokens_K = torch.full((rule.slots.total_BW.numel(),), bos)
-        self.history_KT = self.tokens_K.new_empty((len(self.tokens_K), 0)) if options.no_repeat else None
+        self.history_KT = history(given, len(self.tokens_K)) if options.no_repeat else None
         self.turns: list[Turn] = []
         self.lengths = np.zeros(len(limits), dtype=np.int64)
         self.endings: list[tuple[np.ndarray, tuple[np.ndarray, ...]]] = []
