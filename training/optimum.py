@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ PLAIN = SearchOptions(nbest=1)
 
 
 class Optimum(NamedTuple):
-    """The best output that exact search found; `proved` when there is none better."""
+    """The best output that exact search found (its total -inf where it found none); `proved` when there is none better."""
 
     total: float
     tokens: int
@@ -43,7 +44,8 @@ def optima(checkpoint: Checkpoint, inputs: Sequence[Prompt], expansions: int, pr
 def optimum_of(found: Found) -> Optimum:
     assert found.certificate is not None
     best = found.hypotheses[0]
-    return Optimum(best.total, len(best.tokens), best.tokens[:1] == (EOS,), found.certificate.proved)
+    total = best.total if found.complete(best) else -math.inf
+    return Optimum(total, len(best.tokens), best.tokens[:1] == (EOS,), found.certificate.proved)
 
 
 def shortfalls(
