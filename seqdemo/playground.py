@@ -175,13 +175,12 @@ def far_from_training(pieces: Pieces) -> str:
 
 def check(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> None:
     """Every edit fits the model, the input and the options."""
-    given, limit = len(prompt.prefix), longest(prompt, options)
-    model = model_of(checkpoint)
+    given, model = len(prompt.prefix), model_of(checkpoint)
     check_source(model, prompt.source)
-    check_edits(edits, model.config, positions_of(model, prompt.source), given + limit)
+    check_edits(edits, model.config, positions_of(model, prompt.source), room(prompt, options))
     if any(isinstance(edit, (Force, Ban)) and edit.position < given for edit in edits):
         raise InputError(f"The first {given} pieces are the text that was given; force or ban from position {given} on.")
-    check_options(edits, options, given, limit)
+    check_options(edits, options, given, longest(prompt, options))
 
 
 def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> tuple[Edit, ...]:
@@ -192,18 +191,18 @@ def edited(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], opti
     if not any(isinstance(edit, ClampGate) and edit.value == "mean" for edit in edits):
         return edits
     greedy = find(checkpoint, [prompt], SearchOptions(strategy="greedy"), record=False)[0].hypotheses[0].tokens
-    return resolve(model_of(checkpoint), prompt.source, prompt.prefix + greedy, edits, room(prompt))
-
-
-def room(prompt: Prompt) -> int:
-    """The most pieces an output can have, with those that were given."""
-    return len(prompt.prefix) + prompt.limit
+    return resolve(model_of(checkpoint), prompt.source, prompt.prefix + greedy, edits, room(prompt, options))
 
 
 def longest(prompt: Prompt, options: SearchOptions) -> int:
     """How long an output may be: a language model goes on for as long as it is asked to."""
     asked = options.max_length or prompt.limit
     return asked if prompt.source is None else min(prompt.limit, asked)
+
+
+def room(prompt: Prompt, options: SearchOptions) -> int:
+    """The most pieces an output can have, with those that were given."""
+    return len(prompt.prefix) + longest(prompt, options)
 
 
 def model_of(checkpoint: Checkpoint) -> Seq2Seq | LanguageModel:
@@ -316,22 +315,29 @@ def priced(
         if not found.hypotheses or not found.complete(found.hypotheses[0]):
             raise InputError("Without the edits this search finds nothing whole to compare with; let it search for longer.")
         old = prefix + found.hypotheses[0].tokens
-        prices.append(price_of_tokens(model, prompt.source, old, prefix + new, words, room(prompt)))
+        prices.append(price_of_tokens(model, prompt.source, old, prefix + new, words, room(prompt, options)))
     if inside:
-        prices.append(price_of_state(model, prompt.source, prefix + new, inside, room(prompt)))
+        prices.append(price_of_state(model, prompt.source, prefix + new, inside, room(prompt, options)))
     return tuple(prices)
 
 
 def replay(checkpoint: Checkpoint, run: Run, tokens: Sequence[int]) -> Trace:
     """The Trace of one hypothesis or any other path of the run's tree, under the run's edits."""
-    return trace(checkpoint, run.prompt, tokens, run.edits)
+    return trace(checkpoint, run.prompt, tokens, run.edits, run.options)
 
 
-def trace(checkpoint: Checkpoint, prompt: Prompt, tokens: Sequence[int], edits: tuple[Edit, ...] = ()) -> Trace:
-    text, model = tokenizer(checkpoint.target_text), model_of(checkpoint)
-    edits = edited(checkpoint, prompt, edits, SearchOptions())
+def trace(
+    checkpoint: Checkpoint,
+    prompt: Prompt,
+    tokens: Sequence[int],
+    edits: tuple[Edit, ...] = (),
+    options: SearchOptions | None = None,
+) -> Trace:
+    """The Trace of any tokens; `options` are those of the search that the edits were made for."""
+    text, model, options = tokenizer(checkpoint.target_text), model_of(checkpoint), options or SearchOptions()
+    edits = edited(checkpoint, prompt, edits, options)
     target = prompt.prefix + tuple(tokens)
-    return follow(model, prompt.source, target, edits, prompt.pieces.strings, text.piece, room(prompt))
+    return follow(model, prompt.source, target, edits, prompt.pieces.strings, text.piece, room(prompt, options))
 
 
 def score(checkpoint: Checkpoint, given: Any, target: str, language: str = "") -> Trace:

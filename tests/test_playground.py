@@ -384,6 +384,16 @@ def test_a_language_model_goes_on_for_as_long_as_it_is_asked_to(model: Maker) ->
     assert len(run(model("complete"), "The ", SearchOptions(strategy="greedy", min_length=119)).hypotheses[0].tokens) == 120
 
 
+def test_an_edit_far_into_a_long_continuation_is_searched_priced_and_replayed(model: Maker) -> None:
+    options = SearchOptions(strategy="greedy", min_length=199, max_length=200)
+    plain = run(model("complete"), "The ", options)
+    said = plain.prompt.prefix + plain.hypotheses[0].tokens
+    found = run(model("complete"), "The ", options, (Ban(180, said[180:181]),))
+    traced = replay(model("complete"), found, found.hypotheses[0].tokens)
+    assert traced.tokens[:180] == said[:180] and traced.tokens[180] != said[180]
+    assert found.prices[0].after == pytest.approx(float(traced.logps.sum()), abs=1e-3)
+
+
 NOTHING = ["", " ", "\n\t ", "\u200d", "\0", "\u200b\u2067", "\u00ad"]
 
 
