@@ -49,6 +49,15 @@ def test_a_plain_model_differs_from_its_twin_with_attention_in_little_but_that()
         assert one.model["decoder"].startswith("attend") and other.model["decoder"].startswith("context")
 
 
+def test_every_shipped_model_is_what_its_recipe_makes() -> None:
+    shipped = checkpoints.names()
+    assert shipped and set(shipped) <= set(RECIPES)
+    for name in shipped:
+        recipe, found = RECIPES[name], checkpoints.load(name)
+        assert {field: found.config["model"][field] for field in recipe.model} == dict(recipe.model), name
+        assert (found.task, found.config["licence"]) == (recipe.task, recipe.licence)
+
+
 @pytest.mark.parametrize("name", ["reverse", "lm-tolstoy"])
 def test_recipe_and_seed_decide_the_model(name: str) -> None:
     first, second = (dict(model_of(RECIPES[name], LETTERS, LETTERS).named_parameters()) for _ in range(2))
