@@ -24,7 +24,7 @@ from training.data.records import Dataset
 from training.display import Display
 from training.distributed import ALONE, Ranks, joined, summed
 from training.export import export
-from training.machine import Stop, bf16_pays, choose_device, give_back, tuned
+from training.machine import MUCH, Stop, bf16_pays, choose_device, give_back, tuned
 from training.recipes import Recipe
 from training.tasks import PairTask, Score
 
@@ -203,13 +203,14 @@ def loop(run: Run, stop: Stop, saving: Saving, display: Display) -> int:
         done = run.step(batch)
         log(run, done)
         display.stepped(run, done)
-        give_back()
+        give_back(above=MUCH)
         if evaluation_due(run):
             judge(run, display)
         late = run.ranks.first and time.monotonic() - saved_at > saving.seconds
         code, due = run.ranks.most(stop.asked, late or run.progress.step - saved >= saving.steps)
         if code or due or run.over():
             run.progress.seconds += time.process_time() - started
+            give_back()
             resume.save(run)
             give_back()
             saved, saved_at, started = run.progress.step, time.monotonic(), time.process_time()

@@ -61,9 +61,9 @@ def keep_memory() -> None:
             mallopt(option, value)
 
 
-def give_back() -> None:
-    """Hand free memory back once much is held: batches of many shapes leave gaps between what they used."""
-    if sys.platform == "linux" and resident() > MUCH:
+def give_back(above: float = 0) -> None:
+    """Hand free memory back once more than this is held: batches of many shapes leave gaps between what they used."""
+    if sys.platform == "linux" and resident() > above:
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
 
 
