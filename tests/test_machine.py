@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,32 @@ def test_without_the_probes_of_torch_the_flags_of_linux_count(tmp_path: Path, mo
     (tmp_path / "cpuinfo").write_text("flags\t\t: fpu avx512f avx512_bf16 amx_tile amx_bf16\n")
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
     assert machine.has_amx() and machine.bf16_pays(CPU)
+
+
+MANY_SHAPES = """
+import torch
+from training import machine
+
+def learn(rows):
+    with torch.autocast("cpu", torch.bfloat16):
+        linear(torch.randn(rows, 64)).sum().backward()
+
+torch.set_num_threads(1)
+machine.set_up_memory()
+linear = torch.nn.Linear(64, 64)
+for rows in range(10, 110):
+    learn(rows)
+machine.give_back()
+before = machine.resident()
+for rows in range(110, 310):
+    learn(rows)
+machine.give_back()
+print(machine.resident() - before)
+"""
+
+
+@pytest.mark.skipif(not machine.bf16_pays(CPU), reason="this processor has no code for bfloat16 to keep")
+def test_batches_of_many_shapes_do_not_fill_the_memory() -> None:
+    """By the limits that oneDNN and PyTorch set themselves it would be 230 MB."""
+    run = subprocess.run([sys.executable, "-c", MANY_SHAPES], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 20e6

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from seqdemo.config import LENGTH_NORMS, SearchOptions
 from seqdemo.errors import InputError
 from training import publish
-from training.machine import keep_memory
+from training.machine import set_up_memory
 from training.overrides import changed
 from training.recipes import RECIPES, Recipe
 
@@ -179,7 +179,7 @@ def run_fit(args: argparse.Namespace) -> int:
     named = [f"{name}={value}" for name in ("epochs", "seed") if (value := getattr(args, name)) is not None]
     recipe = changed(recipe_named(args.recipe), [*named, *args.set])
     torch.set_num_threads(max(1, args.threads))
-    keep_memory()
+    set_up_memory()
     out, start, saving = (
         args.out or Path("runs") / recipe.name,
         Start(args.resume, args.fresh),

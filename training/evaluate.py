@@ -24,13 +24,13 @@ from seqdemo.model import LanguageModel
 from seqdemo.playground import Prompt
 from training import data as public_data
 from training import units
-from training.batches import PASSAGE
+from training.batches import PASSAGE, openings
 from training.data.records import Dataset, Example, Split
 from training.decoding import Progress, decode, prompts, quiet, ranks
 from training.metrics import caption_words, nats_per_character
 from training.optimum import shortfalls
 from training.pointing import play, read_phrases
-from training.reading import RUN_UP, read, stretches
+from training.reading import RUN_UP, passages, read, stretches
 from training.recipes import RECIPES
 from training.scores import SCORING, Output, by_length, signatures
 
@@ -38,7 +38,7 @@ FORMAT = 1
 DIGITS = 4
 LIBRARIES = ("torch", "numpy", "sacrebleu", "sentencepiece", "tokenizers", "safetensors")
 DOGS = {"dog", "dogs"}
-UNIT_CHARACTERS = 60_000
+DEV_EVERY = 4  # characters of the dev text, whose states are kept of all units
 SAYS: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("translate", "de"): {
         "Das gefällt mir.": ("I like it.", "I like that."),
@@ -362,13 +362,13 @@ def nats(checkpoint: Checkpoint, before: str, text: str) -> dict[str, Any]:
 
 
 def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any]:
-    """Chosen on a part of the dev text, measured on the whole test text; `layer` and `unit` count from 0."""
+    """Chosen on the dev text, measured on the test text; `layer` and `unit` count from 0."""
     model = checkpoint.model
     assert isinstance(model, LanguageModel)
     hidden = model.config.decoder_hidden
-    dev_NU, dev_labels = states_and_labels(checkpoint, dev, UNIT_CHARACTERS, range(hidden * model.config.decoder_layers))
+    dev_NU, dev_labels = states_and_labels(checkpoint, dev, range(hidden * model.config.decoder_layers), DEV_EVERY)
     chosen = units.choose(dev_NU, dev_labels)
-    test_NU, test_labels = states_and_labels(checkpoint, test, len(test), [choice.unit for choice in chosen.values()])
+    test_NU, test_labels = states_and_labels(checkpoint, test, [choice.unit for choice in chosen.values()])
     found = {}
     for (name, choice), values_N in zip(chosen.items(), test_NU.T):
         layer, unit = divmod(choice.unit, hidden)
@@ -377,19 +377,21 @@ def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any
     return {"characters": len(dev_NU), "test_characters": len(test_NU), "state": state, **found}
 
 
-def states_and_labels(checkpoint: Checkpoint, text: str, characters: int, kept: Sequence[int]) -> tuple[np.ndarray, units.Labels]:
-    """Of so many characters from all over the text, read in passages as long as those that the models have learnt from."""
+def states_and_labels(checkpoint: Checkpoint, text: str, kept: Sequence[int], every: int = 1) -> tuple[np.ndarray, units.Labels]:
+    """Of the first of `every` so many characters. The text is read in passages as long as those that the models have learnt
+    from, which begin as they did where a paragraph does, and where nothing is open that was opened before."""
     assert isinstance(checkpoint.model, LanguageModel)
     ids_N, _ = ids_of(checkpoint, text)
-    spread = min(characters, len(ids_N) - RUN_UP)
-    rows = max(1, spread // (PASSAGE - RUN_UP))
-    length = spread // rows
-    starts_R = np.linspace(RUN_UP, len(ids_N) - length, rows).astype(int)
-    states_RLU = read(checkpoint.model, ids_N, starts_R, length, RUN_UP, kept).states_RLU
+    labels = units.labels_of(text)
+    begins_P = [place for place in openings(ids_N, ids_of(checkpoint, "\n")[0][0]) if units.nothing_open(labels, place)]
+    starts_R, lengths_R = passages(np.array(begins_P), len(ids_N), PASSAGE)
+    width = int(lengths_R.max())
+    states_RLU = read(checkpoint.model, np.pad(ids_N, (0, width)), starts_R, width, 0, kept, every).states_RLU
     assert states_RLU is not None
-    where_RL = starts_R[:, None] + np.arange(length)
-    labels = {name: labels_N[where_RL].ravel() for name, labels_N in units.labels_of(text).items()}
-    return states_RLU.reshape(-1, states_RLU.shape[2]), labels
+    offsets_L = np.arange(0, width, every)
+    inside_RL = offsets_L < lengths_R[:, None]
+    places_N = (starts_R[:, None] + offsets_L)[inside_RL]
+    return states_RLU[inside_RL], {name: labels_N[places_N] for name, labels_N in labels.items()}
 
 
 Measure = Callable[[Checkpoint, Dataset, str, Plan, Progress], dict[str, Any]]

@@ -85,6 +85,11 @@ def places(text: str) -> Iterator[str]:
         yield place
 
 
+def nothing_open(labels: Labels, place: int) -> bool:
+    """Whether a reader who begins at `place` has missed nothing that still matters there."""
+    return place == 0 or not any(labels_N[place - 1] > 0 for name, labels_N in labels.items() if name not in DEPTHS)
+
+
 def search(states_NU: np.ndarray, labels_N: np.ndarray, measure: Callable[[np.ndarray, np.ndarray], float]) -> tuple[int, float]:
     """The unit whose value tells the label best, either way up, and by how much (negative: it falls where the label rises)."""
     known_N = ~np.isnan(labels_N)

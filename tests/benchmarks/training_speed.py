@@ -21,7 +21,7 @@ from seqdemo.model import Seq2Seq
 from training.batches import Batch
 from training.fit import optimizer_for
 from training.loss import token_loss
-from training.machine import bf16_pays, keep_memory
+from training.machine import bf16_pays, set_up_memory
 from training.recipes import RECIPES, Recipe
 
 LENGTH, STEPS, ROUNDS = 12, 2, 5
@@ -88,7 +88,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("medium")
-    keep_memory()
+    set_up_memory()
     training = Training(RECIPES["translator-de-en"])
     batch = batch_of(training.config, training.recipe.tokens)
     training.step(batch)
