@@ -28,7 +28,7 @@ from seqdemo.edits import (
 )
 from seqdemo.errors import InputError
 from seqdemo.images import Picture, read_picture
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.model import LanguageModel, Seq2Seq, StepFunction
 from seqdemo.records import Certificate, Hypothesis, Price, SearchTree, Trace
 from seqdemo.search import Found, search
 from seqdemo.state import Memory
@@ -235,10 +235,19 @@ def find(
     with torch.inference_mode():
         if isinstance(model, LanguageModel):
             return [_complete(model, prompt, options, edits, progress, cancel, record) for prompt in prompts]
-        step, state = model.stepper(encode(model, prompts, what_if), asked)
-        step, state = constrain(step, state, edits, len(prompts))
+        free, start = model.stepper(encode(model, prompts, what_if), asked)
+        step, state = constrain(free, start, edits, len(prompts))
         limits = [prompt.limit for prompt in prompts]
-        return search(step, state, len(prompts), options, limits, progress=progress, cancel=cancel, record=record)
+        found = search(step, state, len(prompts), options, limits, progress=progress, cancel=cancel, record=record)
+        return found if step is free else certified(found, free, start, BOS)
+
+
+def certified(found: list[Found], free: StepFunction, state: Any, last: int) -> list[Found]:
+    """Words were forced or banned: the certificates tell what the model by itself gives the empty output."""
+    if not all(one.certificate for one in found):
+        return found
+    logp_B = free(torch.full((len(found),), last), state)[0][:, EOS].tolist()
+    return [one.with_empty(logp) for one, logp in zip(found, logp_B)]
 
 
 def _complete(
@@ -252,14 +261,14 @@ def _complete(
 ) -> Found:
     """Read the prefix, then search from its last token on. Positions of edits count from the beginning of the text."""
     what_if = WhatIf(edits)
-    step, state = model.stepper(1, what_if if what_if else None)
+    free, start = model.stepper(1, what_if if what_if else None)
     *before, last = (BOS, *prompt.prefix)
     for token in before:
-        _, state = step(torch.tensor([token]), state)
-    step, state = constrain(step, state, edits, 1, first=len(before))
+        _, start = free(torch.tensor([token]), start)
+    step, state = constrain(free, start, edits, 1, first=len(before))
     told: dict[str, Any] = {"given": prompt.prefix, "progress": progress, "cancel": cancel, "record": record}
-    (found,) = search(step, state, 1, options, [longest(prompt, options)], bos=last, **told)
-    return found
+    found = search(step, state, 1, options, [longest(prompt, options)], bos=last, **told)
+    return (found if step is free else certified(found, free, start, last))[0]
 
 
 def run(

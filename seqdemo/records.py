@@ -105,7 +105,7 @@ class Certificate:
     proved: bool  # no output of those the options allow scores higher
     expansions: int  # prefixes whose continuations were all looked at
     bound: float  # nothing that was not found can score higher than this
-    empty_logp: float  # log probability of the empty output, <eos> at once; -inf where the model is kept from it
+    empty_logp: float  # log probability of the empty output, <eos> at once, also where options or edits keep the model from it
     sentence: str
     seconds: float
 

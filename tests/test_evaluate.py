@@ -22,10 +22,12 @@ from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.playground import Prompt
 from seqdemo.text import SPECIALS, Characters, Words
 from training import __main__ as command_line
-from training import compare, decoding, evaluate, optimum, pointing, scores
+from training import compare, decoding, evaluate, optimum, pointing, scores, units
 from training import data as public_data
+from training.batches import openings
 from training.data.records import Dataset, Example, Split
 
+ROOT = Path(__file__).resolve().parent.parent
 LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz"])
 SMALL = {"embedding": 6, "encoder_hidden": 5, "decoder_hidden": 7, "attention": 4, "features": 6}
 PLAN = evaluate.Plan(beams=(1, 5), sample=40, exact=5, expansions=300)
@@ -137,8 +139,7 @@ def test_two_ranks_find_what_one_process_finds(measured: tuple[Path, dict], tmp_
     )
     (folder / "metrics.json").unlink()
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script), str(folder)]
-    root = Path(__file__).resolve().parent.parent
-    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}, capture_output=True)
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, capture_output=True)
     assert json.loads((folder / "metrics.json").read_text()) == found
 
 
@@ -318,21 +319,87 @@ def test_one_rank_tells_the_comparison(
     assert capsys.readouterr().out.count("told") == lines
 
 
-def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_writer(folder: Path, certainty: float = 1.0) -> Path:
     text = Characters.train(['say "no (never)" \n\n'], keep_space=True)
     model = LanguageModel(ModelConfig(len(text), encoder="none", embedding=4, decoder_hidden=5, features=0))
     with torch.no_grad():
-        model.readout.weight.zero_()
-    folder = checkpoints.save(tmp_path, model, {"name": "lm", "task": "complete"}, None, text)
+        model.readout.weight.mul_(certainty)
+    return checkpoints.save(folder, model, {"name": "lm", "task": "complete"}, None, text)
+
+
+def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = small_writer(tmp_path, certainty=0.0)
     parts = ['say "no (never)" \n\n' * count for count in (90, 70, 80)]
     splits = [Split([Example("", (part,))]) for part in parts]
     book = Dataset("book", *splits, "0" * 64, True, ())
     monkeypatch.setattr(public_data, "load", lambda name, data=None: book)
     found = evaluate.evaluate(folder, dataset="book")
-    assert found["text"]["nats_per_character"] == pytest.approx(math.log(len(text)), abs=1e-4)
+    assert found["text"]["nats_per_character"] == pytest.approx(math.log(len(checkpoints.load(folder).target_text)), abs=1e-4)  # type: ignore[arg-type]
     assert found["text"]["characters"] == len(parts[2]) and found["text"]["unknown_characters"] == 0
     assert set(found["units"]) >= {"quotation", "parentheses"}
     assert 0.5 <= found["units"]["quotation"]["dev"] <= 1 and found["units"]["quotation"]["layer"] == 0
+
+
+def test_the_states_of_a_text_are_those_of_its_passages_each_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "PASSAGE", 40)
+    checkpoint = checkpoints.load(small_writer(tmp_path))
+    text = "say\n\nno (never)\n\n/* say no no no\n\nno no */\n\n" * 4
+    kept, every = [3, 1], 3
+    states_NU, labels = evaluate.states_and_labels(checkpoint, text, kept, every)
+    ids_N, _ = evaluate.ids_of(checkpoint, text)
+    all_labels = units.labels_of(text)
+    begins = [place for place in openings(ids_N, ids_N[3]) if place == 0 or not all_labels["comment"][place - 1]]
+    assert 0 < len(begins) < len(openings(ids_N, ids_N[3])), "some paragraph must begin inside a comment"
+    starts = sorted({next(place for place in begins if place >= edge) for edge in range(0, begins[-1] + 1, 40)})
+    expected, places = [], []
+    for start, end in zip(starts, [*starts[1:], len(text)]):
+        for place in range(start, end, every):
+            given = torch.tensor([[BOS, *ids_N[start : place + 1]]])
+            _, state = checkpoint.model(given)
+            expected.append(state.layers[0].c[0, kept].detach().numpy())
+            places.append(place)
+    assert states_NU == pytest.approx(np.array(expected), abs=1e-5)
+    for name, labels_N in labels.items():
+        assert np.array_equal(labels_N, all_labels[name][places], equal_nan=True)
+
+
+RANKS = """
+import json, sys, torch
+from pathlib import Path
+from PIL import Image
+from seqdemo import checkpoints
+from training import evaluate, pointing
+from training.data.records import Example
+
+torch.set_num_threads(1)
+evaluate.PASSAGE = 40
+writer, captioner, folder = (Path(name) for name in sys.argv[1:])
+dev, test = ('say "no (never)" \\n\\n' * count for count in (11, 13))
+found = [evaluate.nats(checkpoints.load(writer), dev, test), evaluate.tracking_units(checkpoints.load(writer), dev, test)]
+files = ["green.png", "red.png", "blue.png"]
+for file in files:
+    Image.new("RGB", (90, 60), file[:-4]).save(folder / file)
+examples = [Example(file, ("a black dog",), "", folder / file) for file in files]
+phrases = [pointing.Phrase(file, words, (0.0, 0.0, 0.6, 0.6)) for file in files for words in ("black dog", "dog", "cat")]
+found.append(pointing.play(checkpoints.load(captioner), phrases, examples))
+if evaluate.ranks()[0] == 0:
+    (folder / "found.json").write_text(json.dumps(evaluate.rounded(found)))
+"""
+
+
+def test_two_ranks_find_what_one_finds_of_a_text_and_of_maps(tmp_path: Path) -> None:
+    writer, (seer, words) = small_writer(tmp_path / "writer"), captioner()
+    folder = checkpoints.save(tmp_path / "seer", seer.model, {"name": "seer", "task": "caption"}, None, words)  # type: ignore[arg-type]
+    script, found = tmp_path / "run.py", []
+    script.write_text(RANKS)
+    two = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    for launcher in ([], two):
+        command = [sys.executable, *launcher, str(script), str(writer), str(folder), str(tmp_path)]
+        subprocess.run(command, check=True, env=environment, capture_output=True)
+        found.append(json.loads((tmp_path / "found.json").read_text()))
+    assert found[0] == found[1]
+    assert found[0][2]["phrases"] == 6 and found[0][1]["test_characters"] > 200
 
 
 def captioner() -> tuple[Checkpoint, Words]:

@@ -26,6 +26,7 @@ from training.build import read_recipe
 from training.cnn_weights import shipped
 from training.data.records import Dataset
 from training.display import Silent
+from training.export import export
 from training.fit import Run, Saving, Step
 from training.loss import token_loss
 from training.recipes import Recipe
@@ -178,6 +179,9 @@ def test_the_best_weights_are_those_of_the_state(finished: dict[str, Path], tmp_
     best.write_bytes(b"" if damage == "emptied" else data[:-1] + bytes([data[-1] ^ 64]))
     if damage == "deleted":
         best.unlink()
+    if damage != "flipped":  # which can be read
+        with pytest.raises(InputError, match=r"best.safetensors is (damaged|not there)"):
+            export(tmp_path / "run")
     assert train(WORDS, tmp_path / "run", RESUME) == 0
     assert bits(tmp_path / "run") == bits(finished["words"])
 

@@ -123,6 +123,20 @@ def test_exact_search_is_never_worse_than_beam_and_reports_the_empty_output(mode
     assert max(gains) > 0.01, "these inputs show no search error, so this test shows nothing"
 
 
+@pytest.mark.parametrize("task", tiny.TASKS)
+def test_exact_search_reports_the_empty_output_also_where_it_may_not_be_said(model: Maker, task: str) -> None:
+    checkpoint, given = model(task), INPUTS[task][0]
+    free = run(checkpoint, given, options("exact", nbest=1))
+    first = len(free.prompt.prefix)
+    kept = (
+        run(checkpoint, given, options("exact", nbest=1, min_length=2)),
+        run(checkpoint, given, options("exact", nbest=1), edits=(Ban(first, (EOS,)),)),
+        run(checkpoint, given, options("exact", nbest=1), edits=(Force(first + 1, free.hypotheses[0].tokens[:1]),)),
+    )
+    for one in (free, *kept):
+        assert one.certificate is not None and close(one.certificate.empty_logp, own_part(free, (EOS,), checkpoint)[0])
+
+
 def test_a_search_error_is_named(model: Maker) -> None:
     checkpoint = model("translate")
     prompts = [prepare(checkpoint, given) for given in INPUTS["translate"]]

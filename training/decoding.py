@@ -38,7 +38,7 @@ def shared(work: Callable[[list[int]], list[Item]], order: Sequence[int]) -> lis
     """`work` gives one item for each index it gets; every rank takes every world-th, and all get all of them, by index."""
     rank, world = ranks()
     mine = list(order[rank::world])
-    done = list(zip(mine, work(mine)))
+    done = list(zip(mine, work(mine))) if mine else []
     gathered: list[Any] = [done]
     if world > 1:
         gathered = [None] * world

@@ -26,7 +26,7 @@ from training import data as public_data
 from training import units
 from training.batches import PASSAGE, openings
 from training.data.records import Dataset, Example, Split
-from training.decoding import Progress, decode, prompts, quiet, ranks
+from training.decoding import Progress, decode, prompts, quiet, ranks, shared
 from training.metrics import caption_words, nats_per_character
 from training.optimum import shortfalls
 from training.pointing import play, read_phrases
@@ -348,9 +348,13 @@ def nats(checkpoint: Checkpoint, before: str, text: str) -> dict[str, Any]:
     context = before[-RUN_UP:]
     ids_N, unknown = ids_of(checkpoint, context + text)
     starts_R, length = stretches(len(context), len(ids_N))
-    logps_RL = read(checkpoint.model, ids_N, starts_R, length, len(context)).logps_RL
+
+    def work(mine: list[int]) -> list[np.ndarray]:
+        assert isinstance(checkpoint.model, LanguageModel)
+        return list(read(checkpoint.model, ids_N, starts_R[mine], length, len(context)).logps_RL)
+
     logps_N = np.empty(len(ids_N) - len(context))
-    for start, logps_L in zip(starts_R, logps_RL):
+    for start, logps_L in zip(starts_R, shared(work, range(len(starts_R)))):
         logps_N[start - len(context) : start - len(context) + length] = logps_L
     return {
         "nats_per_character": nats_per_character(logps_N.tolist(), len(logps_N)),
@@ -380,18 +384,21 @@ def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any
 def states_and_labels(checkpoint: Checkpoint, text: str, kept: Sequence[int], every: int = 1) -> tuple[np.ndarray, units.Labels]:
     """Of the first of `every` so many characters. The text is read in passages as long as those that the models have learnt
     from, which begin as they did where a paragraph does, and where nothing is open that was opened before."""
-    assert isinstance(checkpoint.model, LanguageModel)
     ids_N, _ = ids_of(checkpoint, text)
     labels = units.labels_of(text)
     begins_P = [place for place in openings(ids_N, ids_of(checkpoint, "\n")[0][0]) if units.nothing_open(labels, place)]
     starts_R, lengths_R = passages(np.array(begins_P), len(ids_N), PASSAGE)
     width = int(lengths_R.max())
-    states_RLU = read(checkpoint.model, np.pad(ids_N, (0, width)), starts_R, width, 0, kept, every).states_RLU
-    assert states_RLU is not None
-    offsets_L = np.arange(0, width, every)
-    inside_RL = offsets_L < lengths_R[:, None]
-    places_N = (starts_R[:, None] + offsets_L)[inside_RL]
-    return states_RLU[inside_RL], {name: labels_N[places_N] for name, labels_N in labels.items()}
+
+    def work(mine: list[int]) -> list[np.ndarray]:
+        assert isinstance(checkpoint.model, LanguageModel)
+        states_RLU = read(checkpoint.model, np.pad(ids_N, (0, width)), starts_R[mine], width, 0, kept, every).states_RLU
+        assert states_RLU is not None
+        return [states_LU[: -(-length // every)] for states_LU, length in zip(states_RLU, lengths_R[mine])]
+
+    states_NU = np.concatenate(shared(work, range(len(starts_R))))
+    places_N = np.concatenate([np.arange(start, start + length, every) for start, length in zip(starts_R, lengths_R)])
+    return states_NU, {name: labels_N[places_N] for name, labels_N in labels.items()}
 
 
 Measure = Callable[[Checkpoint, Dataset, str, Plan, Progress], dict[str, Any]]

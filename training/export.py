@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load as parse
 
 from seqdemo.checkpoints import bundled_folder, save, shared_folder
@@ -35,7 +36,11 @@ def export(run: Path, out: Path | None = None) -> Path:
 def fill_best(model: Model, file: Path) -> None:
     if not file.exists():
         raise InputError(f"{file} is not there yet: it appears with the first evaluation on dev data.")
-    weights, names = parse(file.read_bytes()), {name for name, _ in trained(model)}
+    try:
+        weights = parse(file.read_bytes())
+    except SafetensorError:
+        raise InputError(f"{file} is damaged. Go on with the run (fit ... --resume): it writes the file again.") from None
+    names = {name for name, _ in trained(model)}
     if set(weights) != names:
         raise InputError(f"{file} is of another model than its recipe: {', '.join(sorted(set(weights) ^ names)[:5])}.")
     put(model, weights)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from seqdemo.images import WHOLE, Box, cell_box, read_picture
 from seqdemo.model import Seq2Seq
 from seqdemo.text import Tokenizer
 from training.data.records import Example
+from training.decoding import shared
 from training.metrics import inside
 
 CENTRE = (0.5, 0.5)
@@ -39,6 +40,14 @@ class Spoken(NamedTuple):
 
     ids: tuple[int, ...]
     last: int
+
+
+class Hits(NamedTuple):
+    """Whether the word's map, the mean map and the picture's centre point into a phrase's box."""
+
+    word: bool
+    mean_map: bool
+    centre: bool
 
 
 def read_phrases(path: Path) -> list[Phrase]:
@@ -94,21 +103,28 @@ def points(weights_S: np.ndarray, box: Box, seen: Box = WHOLE) -> bool:
 
 def play(checkpoint: Checkpoint, phrases: Sequence[Phrase], examples: Sequence[Example]) -> dict[str, Any]:
     """Shares of phrases, in per cent, at which the word's map, the mean map and the centre lie in the box."""
-    model, text = checkpoint.model, checkpoint.target_text
-    assert isinstance(model, Seq2Seq) and isinstance(model.encoder, ImageEncoder) and text is not None
-    cnn: Any = model.encoder.cnn
     by_file = {example.source: example for example in examples}
-    hits: list[tuple[bool, bool, bool]] = []
-    for file in dict.fromkeys(phrase.file for phrase in phrases if phrase.file in by_file):
-        example = by_file[file]
-        assert example.picture is not None
-        picture = read_picture(example.picture, cnn.size)
-        grid_SC = model.encoder.grid(picture.pixels[None])[0]
-        for phrase in (phrase for phrase in phrases if phrase.file == file):
-            said = spoken(text, phrase.words, example.references)
-            if said:
-                rows_TS = maps(model, grid_SC, said.ids)
-                pointed = points(rows_TS[said.last], phrase.box, picture.box)
-                hits.append((pointed, points(rows_TS.mean(0), phrase.box, picture.box), inside(CENTRE, phrase.box)))
+    files = [file for file in dict.fromkeys(phrase.file for phrase in phrases) if file in by_file]
+
+    def work(mine: list[int]) -> list[list[Hits]]:
+        about = {file: [phrase for phrase in phrases if phrase.file == file] for file in (files[index] for index in mine)}
+        return [pointed(checkpoint, by_file[file], said) for file, said in about.items()]
+
+    hits = [hit for found in shared(work, range(len(files))) for hit in found]
     word, mean, centre = (100.0 * sum(column) / len(hits) for column in zip(*hits))
     return {"phrases": len(hits), "without_reference": len(phrases) - len(hits), "word": word, "mean_map": mean, "centre": centre}
+
+
+def pointed(checkpoint: Checkpoint, example: Example, phrases: Sequence[Phrase]) -> list[Hits]:
+    """How the phrases of one photograph fare, those that a reference says."""
+    model, text = checkpoint.model, checkpoint.target_text
+    assert isinstance(model, Seq2Seq) and isinstance(model.encoder, ImageEncoder) and text is not None and example.picture
+    picture = read_picture(example.picture, cast(Any, model.encoder.cnn).size)
+    grid_SC = model.encoder.grid(picture.pixels[None])[0]
+    hits = []
+    for phrase in phrases:
+        if said := spoken(text, phrase.words, example.references):
+            rows_TS = maps(model, grid_SC, said.ids)
+            right = [points(row_S, phrase.box, picture.box) for row_S in (rows_TS[said.last], rows_TS.mean(0))]
+            hits.append(Hits(*right, centre=inside(CENTRE, phrase.box)))
+    return hits

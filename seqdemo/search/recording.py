@@ -32,6 +32,11 @@ class Found:
         """It ended, or was cut at the limit: not a prefix at which the search broke off."""
         return hypothesis.finished or 0 < self.limit <= len(hypothesis.tokens)
 
+    def with_empty(self, logp: float) -> Found:
+        """Its certificate, which must be there, with another log probability of the empty output."""
+        assert self.certificate is not None
+        return replace(self, certificate=replace(self.certificate, empty_logp=logp))
+
 
 class Field(NamedTuple):
     """All turns of a walk as arrays: sentence x step x candidate (or x slot). Unused places have total -inf."""
