@@ -137,10 +137,10 @@ class Subwords(Tokenizer):
     def __len__(self) -> int:
         return int(self.processor.get_piece_size())
 
-    def encode(self, text: str, dropout: float = 0.0) -> Pieces:
+    def encode(self, text: str) -> Pieces:
         text = clean(text)
-        ids = tuple(self.processor.encode(text, enable_sampling=dropout > 0, alpha=dropout))
-        strings = tuple(self.processor.encode(text, out_type=str)) if not dropout and UNK in ids else tuple(map(self.piece, ids))
+        ids = tuple(self.processor.encode(text))
+        strings = tuple(self.processor.encode(text, out_type=str)) if UNK in ids else tuple(map(self.piece, ids))
         return Pieces(ids, strings, tuple(index != UNK for index in ids))
 
     def piece(self, index: int) -> str:

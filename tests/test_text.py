@@ -159,13 +159,6 @@ def test_subword_pieces_that_begin_a_word_carry_the_space_mark() -> None:
     assert words == ["", "Das", "gefällt", "mir"]
 
 
-def test_dropout_cuts_the_same_text_in_other_ways() -> None:
-    subwords = tokenizer("subwords")
-    assert isinstance(subwords, Subwords)
-    cuts = {subwords.encode(LINES[0], dropout=0.5).ids for _ in range(20)}
-    assert len(cuts) > 1 and {subwords.decode(ids) for ids in cuts} == {LINES[0]}
-
-
 @pytest.mark.parametrize(
     "written",
     [
