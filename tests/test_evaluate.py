@@ -22,7 +22,7 @@ from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.playground import Prompt
 from seqdemo.text import SPECIALS, Characters, Words
 from training import __main__ as command_line
-from training import compare, decoding, evaluate, optimum, pointing, scores, units
+from training import compare, decoding, evaluate, long_texts, optimum, pointing, scores, units
 from training import data as public_data
 from training.batches import openings
 from training.data.records import Dataset, Example, Split
@@ -341,12 +341,12 @@ def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path
 
 
 def test_the_states_of_a_text_are_those_of_its_passages_each_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "PASSAGE", 40)
+    monkeypatch.setattr(long_texts, "PASSAGE", 40)
     checkpoint = checkpoints.load(small_writer(tmp_path))
     text = "say\n\nno (never)\n\n/* say no no no\n\nno no */\n\n" * 4
     kept, every = [3, 1], 3
-    states_NU, labels = evaluate.states_and_labels(checkpoint, text, kept, every)
-    ids_N, _ = evaluate.ids_of(checkpoint, text)
+    states_NU, labels = long_texts.states_and_labels(checkpoint, text, kept, every)
+    ids_N, _ = long_texts.ids_of(checkpoint, text)
     all_labels = units.labels_of(text)
     begins = [place for place in openings(ids_N, ids_N[3]) if place == 0 or not all_labels["comment"][place - 1]]
     assert 0 < len(begins) < len(openings(ids_N, ids_N[3])), "some paragraph must begin inside a comment"
@@ -368,14 +368,14 @@ import json, sys, torch
 from pathlib import Path
 from PIL import Image
 from seqdemo import checkpoints
-from training import evaluate, pointing
+from training import evaluate, long_texts, pointing
 from training.data.records import Example
 
 torch.set_num_threads(1)
-evaluate.PASSAGE = 40
+long_texts.PASSAGE = 40
 writer, captioner, folder = (Path(name) for name in sys.argv[1:])
 dev, test = ('say "no (never)" \\n\\n' * count for count in (11, 13))
-found = [evaluate.nats(checkpoints.load(writer), dev, test), evaluate.tracking_units(checkpoints.load(writer), dev, test)]
+found = [long_texts.nats(checkpoints.load(writer), dev, test), long_texts.tracking_units(checkpoints.load(writer), dev, test)]
 files = ["green.png", "red.png", "blue.png"]
 for file in files:
     Image.new("RGB", (90, 60), file[:-4]).save(folder / file)

@@ -125,6 +125,6 @@ def pointed(checkpoint: Checkpoint, example: Example, phrases: Sequence[Phrase])
     for phrase in phrases:
         if said := spoken(text, phrase.words, example.references):
             rows_TS = maps(model, grid_SC, said.ids)
-            right = [points(row_S, phrase.box, picture.box) for row_S in (rows_TS[said.last], rows_TS.mean(0))]
-            hits.append(Hits(*right, centre=inside(CENTRE, phrase.box)))
+            word, mean = (points(row_S, phrase.box, picture.box) for row_S in (rows_TS[said.last], rows_TS.mean(0)))
+            hits.append(Hits(word, mean, inside(CENTRE, phrase.box)))
     return hits
