@@ -18,7 +18,7 @@ from training.decoding import shared
 from training.metrics import nats_per_character
 from training.reading import RUN_UP, passages, read, stretches
 
-DEV_EVERY = 4  # characters of the dev text, whose states are kept of all units
+DEV_CHARACTERS = 80_000  # evenly spread over the dev text, whose states are kept of all units
 
 
 def ids_of(checkpoint: Checkpoint, text: str) -> tuple[np.ndarray, int]:
@@ -55,7 +55,8 @@ def tracking_units(checkpoint: Checkpoint, dev: str, test: str) -> dict[str, Any
     model = checkpoint.model
     assert isinstance(model, LanguageModel)
     hidden = model.config.decoder_hidden
-    dev_NU, dev_labels = states_and_labels(checkpoint, dev, range(hidden * model.config.decoder_layers), DEV_EVERY)
+    every = -(-len(dev) // DEV_CHARACTERS)
+    dev_NU, dev_labels = states_and_labels(checkpoint, dev, range(hidden * model.config.decoder_layers), every)
     chosen = units.choose(dev_NU, dev_labels)
     test_NU, test_labels = states_and_labels(checkpoint, test, [choice.unit for choice in chosen.values()])
     found = {}
