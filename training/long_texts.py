@@ -14,10 +14,11 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.model import LanguageModel
 from training import units
 from training.batches import PASSAGE, openings
-from training.decoding import shared
+from training.decoding import batches, shared
 from training.metrics import nats_per_character
 from training.reading import RUN_UP, passages, read, stretches
 
+ROWS = 16  # passages of like length, read side by side
 DEV_CHARACTERS = 80_000  # evenly spread over the dev text, whose states are kept of all units
 
 
@@ -74,14 +75,17 @@ def states_and_labels(checkpoint: Checkpoint, text: str, kept: Sequence[int], ev
     labels = units.labels_of(text)
     begins_P = [place for place in openings(ids_N, ids_of(checkpoint, "\n")[0][0]) if units.nothing_open(labels, place)]
     starts_R, lengths_R = passages(np.array(begins_P), len(ids_N), PASSAGE)
-    width = int(lengths_R.max())
+    padded_N = np.pad(ids_N, (0, lengths_R.max()))
 
     def work(mine: list[int]) -> list[np.ndarray]:
         assert isinstance(checkpoint.model, LanguageModel)
-        states_RLU = read(checkpoint.model, np.pad(ids_N, (0, width)), starts_R[mine], width, 0, kept, every).states_RLU
-        assert states_RLU is not None
-        return [states_LU[: -(-length // every)] for states_LU, length in zip(states_RLU, lengths_R[mine])]
+        states: list[np.ndarray] = []
+        for rows in batches(mine, ROWS):
+            states_RLU = read(checkpoint.model, padded_N, starts_R[rows], lengths_R[rows].max(), 0, kept, every).states_RLU
+            assert states_RLU is not None
+            states += [states_LU[: -(-length // every)] for states_LU, length in zip(states_RLU, lengths_R[rows])]
+        return states
 
-    states_NU = np.concatenate(shared(work, range(len(starts_R))))
+    states_NU = np.concatenate(shared(work, lengths_R.argsort(kind="stable").tolist()))
     places_N = np.concatenate([np.arange(start, start + length, every) for start, length in zip(starts_R, lengths_R)])
     return states_NU, {name: labels_N[places_N] for name, labels_N in labels.items()}
