@@ -121,6 +121,22 @@ def test_a_click_in_the_tree_is_followed_by_everything(visit: Visit) -> None:
     assert tokens != page.evaluate("seqdemo.page.columns.B.hypotheses[0].tokens")
 
 
+def test_what_stands_beside_a_dropped_node_is_hidden_by_no_other(visit: Visit) -> None:
+    page = visit.open()
+    page.check("#s-pruned")
+    page.locator("[role=treeitem][aria-label*='pruned'][aria-level='1']").first.click()
+    visit.settle()
+    hidden = page.evaluate("""() => {
+      const all = (selector) => [...document.querySelectorAll(`[role=treeitem] ${selector}`)];
+      const place = (element) => element.getBoundingClientRect();
+      const notes = all("text").filter((text) => /missed by|dropped next/.test(text.textContent)).map(place);
+      const boxes = all("rect").map(place);
+      const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+      return notes.map((note) => boxes.some((box) => meet(note, box)));
+    }""")
+    assert hidden and not any(hidden)
+
+
 def test_the_tree_is_walked_with_the_keyboard(visit: Visit) -> None:
     page = visit.open()
     page.locator("[role=treeitem][aria-level='1']").first.focus()

@@ -101,6 +101,22 @@ class TreeView {
     return widths;
   }
 
+  gaps(onPath) {
+    const gaps = new Array(this.model.tree.steps).fill(30);
+    for (const row of this.shown) {
+      const note = this.note(row, onPath);
+      const step = this.model.tree.step[row];
+      if (note) gaps[step] = Math.max(gaps[step], textWidth(note, 11, 600) + 28);
+    }
+    return gaps;
+  }
+
+  note(row, onPath) {
+    const { tree, marks } = this.model;
+    if (tree.fate[row] === KEPT && marks.has(row) && !this.goesOn(row)) return "dropped next";
+    return tree.fate[row] === PRUNED && (marks.has(row) || onPath.has(row)) ? `missed by ${tree.missed[row].toFixed(2)}` : "";
+  }
+
   name(row) {
     const name = pieceName(this.model.tree.pieces.get(this.model.tree.token[row]), this.model.kind);
     return [...name].length > 13 ? [...name].slice(0, 12).join("") + "…" : name;
@@ -110,11 +126,13 @@ class TreeView {
     const { tree, side, selected, marks, partAt } = this.model;
     const colours = palette();
     const widths = this.widths();
+    const onPath = new Set(selected >= 0 ? pathTo(tree, selected) : []);
+    const gaps = this.gaps(onPath);
     const left = [];
-    widths.reduce((x, width, i) => ((left[i] = x), x + width + 30), 62);
+    widths.reduce((x, width, i) => ((left[i] = x), x + width + gaps[i]), 62);
     const high = 32, box = 23, top = 30;
     const depth = Math.max(1, ...[...this.place.values()].map((y) => y + 1));
-    const width = (left.length ? left[left.length - 1] + widths[widths.length - 1] : 60) + 56;
+    const width = (left.length ? left[left.length - 1] + widths[widths.length - 1] + gaps[gaps.length - 1] : 90) + 26;
     const height = top + depth * high + 8;
     const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "s-tree-svg" });
     if (partAt >= 0 && partAt < left.length) {
@@ -124,7 +142,6 @@ class TreeView {
     for (let step = 0; step < tree.steps; step++) {
       if (step !== partAt) root.append(svg("text", { x: left[step], y: 15, "font-size": 11, fill: colours.muted }, String(step + 1)));
     }
-    const onPath = new Set(selected >= 0 ? pathTo(tree, selected) : []);
     const y = (row) => top + this.place.get(row) * high + box / 2;
     const edges = svg("g", { fill: "none" });
     const boxes = svg("g", { role: "tree", "aria-label": this.model.title });
@@ -182,12 +199,8 @@ class TreeView {
     group.append(svg("text", { x: x + 8, y: middle, "font-size": 13, "font-weight": mine || mark ? 600 : 400, fill: tone, "dominant-baseline": "central" }, name));
     const label = fate === FINISHED ? `✓ ${probability(tree.logp[row])}` : probability(tree.logp[row]);
     group.append(svg("text", { x: x + width - 7, y: middle, "font-size": 10.5, fill: mine || mark ? tone : colours.muted, "text-anchor": "end", "dominant-baseline": "central" }, label));
-    if (fate === KEPT && mark && !this.goesOn(row)) {
-      group.append(svg("text", { x: x + width + 17, y: middle, "font-size": 11, "font-weight": 600, fill: tone, "dominant-baseline": "central" }, "dropped next"));
-    }
-    if (fate === PRUNED && (mark || mine)) {
-      group.append(svg("text", { x: x + width + 5, y: middle, "font-size": 11, "font-weight": 600, fill: tone, "dominant-baseline": "central" }, `missed by ${tree.missed[row].toFixed(2)}`));
-    }
+    const note = this.note(row, onPath);
+    if (note) group.append(svg("text", { x: x + width + 17, y: middle, "font-size": 11, "font-weight": 600, fill: tone, "dominant-baseline": "central" }, note));
     return group;
   }
 
