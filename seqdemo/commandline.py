@@ -22,8 +22,7 @@ from seqdemo.checkpoints import Checkpoint, load
 from seqdemo.checkpoints import names as checkpoint_names
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.playground import Prompt, find, prepare, scorable, target_language, texts_of, tokenizer, trace
-from seqdemo.records import Trace
+from seqdemo.playground import Prompt, find, prepare, scorable, scores, target_language, texts_of, tokenizer
 from seqdemo.search import UNDER_WAY, Found
 
 DEFAULTS = {
@@ -69,8 +68,8 @@ class Job:
 
     @property
     def batch(self) -> int:
-        if self.scoring or self.checkpoint.task == "complete":
-            return 1
+        if self.scoring:
+            return LARGEST_BATCH
         if self.options.strategy == "exact":
             return UNDER_WAY
         rows = {"greedy": 1, "sample": self.options.samples}.get(self.options.strategy, self.options.beam)
@@ -80,7 +79,7 @@ class Job:
     def window(self) -> int:
         if self.checkpoint.task == "caption":
             return min(self.batch, FEW_PICTURES)
-        return self.batch if self.batch == 1 or self.options.strategy == "exact" else self.batch * BATCHES
+        return self.batch if self.options.strategy == "exact" else self.batch * BATCHES
 
 
 def open_checkpoint(command: str, name: str | None, language: str) -> Checkpoint:
@@ -151,29 +150,54 @@ def soon(waiting: Queue[Any]) -> Any:
         return LATER
 
 
+class Question(NamedTuple):
+    """A line that can be answered: what the model reads and, where an output is to be scored, its tokens and its text."""
+
+    prompt: Prompt
+    tokens: tuple[int, ...] = ()
+    text: str = ""
+
+    @property
+    def length(self) -> int:
+        return len(self.prompt.pieces.ids) + len(self.tokens)
+
+
 def answers(job: Job, lines: Sequence[Line], shown: Callable[[int], None] = lambda done: None) -> list[Answer]:
-    """One answer a line, in the order of the lines; decoded in batches of like length."""
-    if job.scoring:
-        return scores(job, lines, shown)
-    prepared = [prepare_line(job, line) for line in lines]
-    found = {place: given for place, given in enumerate(prepared) if isinstance(given, Answer)}
-    waiting = [(place, given) for place, given in enumerate(prepared) if isinstance(given, Prompt)]
-    waiting.sort(key=lambda item: len(item[1].pieces.ids))
+    """One answer a line, in the order of the lines; worked out in batches of like length."""
+    asked = [question(job, line) for line in lines]
+    found = {place: given for place, given in enumerate(asked) if isinstance(given, Answer)}
+    waiting = [(place, given) for place, given in enumerate(asked) if isinstance(given, Question)]
+    waiting.sort(key=lambda item: item[1].length)
     for start in range(0, len(waiting), job.batch):
-        places, prompts = zip(*waiting[start : start + job.batch])
-        for place, prompt, outcome in zip(places, prompts, searched(job, prompts)):
-            found[place] = answer(job, lines[place], prompt, outcome)
+        places, batch = zip(*waiting[start : start + job.batch])
+        worked_out = (scored if job.scoring else decoded)(job, [lines[place] for place in places], batch)
+        found.update(zip(places, worked_out))
         shown(len(found))
     return [found[place] for place in range(len(lines))]
 
 
-def prepare_line(job: Job, line: Line) -> Prompt | Answer:
-    if line.error:
-        return Answer(line, error=line.error)
+def question(job: Job, line: Line) -> Question | Answer:
     try:
-        return prepare(job.checkpoint, line.text, job.language)
+        if line.error:
+            raise InputError(line.error)
+        return pair(job, line.text) if job.scoring else Question(prepare(job.checkpoint, line.text, job.language))
     except InputError as error:
         return Answer(line, error=str(error))
+
+
+def pair(job: Job, text: str) -> Question:
+    """`source TAB target`; of a language model the whole line is the text."""
+    source, tab, target = text.partition("\t")
+    if job.checkpoint.task == "complete":
+        source, target = "", text
+    elif not tab:
+        raise InputError("A line to score is a source, a TAB, and a target; this one has no TAB.")
+    return Question(*scorable(job.checkpoint, source, target, language=job.language), target)
+
+
+def decoded(job: Job, lines: Sequence[Line], asked: Sequence[Question]) -> list[Answer]:
+    prompts = [one.prompt for one in asked]
+    return [answer(job, line, prompt, outcome) for line, prompt, outcome in zip(lines, prompts, searched(job, prompts))]
 
 
 def searched(job: Job, prompts: Sequence[Prompt]) -> list[Found | str]:
@@ -210,41 +234,18 @@ def answer(job: Job, line: Line, prompt: Prompt, found: Found | str) -> Answer:
     return Answer(line, outputs, more=more)
 
 
-def scores(job: Job, lines: Sequence[Line], shown: Callable[[int], None]) -> list[Answer]:
+def scored(job: Job, lines: Sequence[Line], asked: Sequence[Question]) -> list[Answer]:
+    piece = tokenizer(job.checkpoint.target_text).piece
     found = []
-    for line in lines:
-        found.append(score_line(job, line))
-        shown(len(found))
+    for line, (prompt, tokens, text), logps in zip(lines, asked, scores(job.checkpoint, [one[:2] for one in asked])):
+        pieces, total = [piece(token) for token in tokens], sum(logps)
+        one = {"text": text, "tokens": list(tokens), "logp": total, "score": total, "pieces": pieces, "logps": logps}
+        found.append(Answer(line, (one,), more=noted(prompt)))
     return found
-
-
-def score_line(job: Job, line: Line) -> Answer:
-    """`source TAB target`; of a language model the whole line is the text."""
-    source, tab, target = line.text.partition("\t")
-    alone = job.checkpoint.task == "complete"
-    try:
-        if line.error or not (tab or alone):
-            raise InputError(line.error or "A line to score is a source, a TAB, and a target; this one has no TAB.")
-        given = ("", line.text) if alone else (source, target)
-        prompt, tokens = scorable(job.checkpoint, *given, language=job.language)
-    except InputError as error:
-        return Answer(line, error=str(error))
-    return Answer(line, (scored(trace(job.checkpoint, prompt, tokens), given[1]),), more=noted(prompt))
 
 
 def noted(prompt: Prompt) -> dict[str, Any]:
     return {"note": prompt.far} if prompt.far else {}
-
-
-def scored(trace: Trace, text: str) -> dict[str, Any]:
-    return {
-        "text": text,
-        "tokens": list(trace.tokens),
-        "logp": trace.total,
-        "score": trace.total,
-        "pieces": list(trace.target),
-        "logps": trace.logps.tolist(),
-    }
 
 
 def finite(value: Any) -> Any:

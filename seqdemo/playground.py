@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ from seqdemo.images import Picture, read_picture
 from seqdemo.model import LanguageModel, Seq2Seq, StepFunction
 from seqdemo.records import Certificate, Hypothesis, Price, SearchTree, Trace
 from seqdemo.search import Found, search
-from seqdemo.state import Memory
+from seqdemo.state import Memory, join, select
 from seqdemo.text import SPACE_MARK, Characters, Pieces, Tokenizer
 from seqdemo.trace import Source, check_source, follow, holds, positions_of, price_of_state, price_of_tokens, resolve
 from seqdemo.whatif import WhatIf, constrain
@@ -227,48 +228,48 @@ def find(
     cancel: Cancel | None = None,
     record: bool = True,
 ) -> list[Found]:
-    """Search all prompts in one batch (a language model takes one at a time). A gate held at its mean is for `run`."""
+    """Search all prompts in one batch. A gate held at its mean is for `run`."""
     for prompt in prompts:
         check(checkpoint, prompt, edits, options)
-    model, what_if = model_of(checkpoint), WhatIf(edits)
-    asked = what_if if what_if else None
     with torch.inference_mode():
-        if isinstance(model, LanguageModel):
-            return [_complete(model, prompt, options, edits, progress, cancel, record) for prompt in prompts]
-        free, start = model.stepper(encode(model, prompts, what_if), asked)
-        step, state = constrain(free, start, edits, len(prompts))
-        limits = [prompt.limit for prompt in prompts]
-        found = search(step, state, len(prompts), options, limits, progress=progress, cancel=cancel, record=record)
-        return found if step is free else certified(found, free, start, BOS)
+        free, start = begin(model_of(checkpoint), prompts, WhatIf(edits))
+        step, state = constrain(free, start, edits, [len(prompt.prefix) for prompt in prompts])
+        given, limits = [prompt.prefix for prompt in prompts], [longest(prompt, options) for prompt in prompts]
+        told: dict[str, Any] = {"given": given, "progress": progress, "cancel": cancel, "record": record}
+        found = search(step, state, len(prompts), options, limits, **told)
+        return found if step is free else certified(found, free, start, given)
 
 
-def certified(found: list[Found], free: StepFunction, state: Any, last: int) -> list[Found]:
+def begin(model: Seq2Seq | LanguageModel, prompts: Sequence[Prompt], what_if: WhatIf) -> tuple[StepFunction, Any]:
+    """The step function, and its state when all is read but the last token before each output, <bos> or one that was given."""
+    asked = what_if if what_if else None
+    if isinstance(model, Seq2Seq):
+        return model.stepper(encode(model, prompts, what_if), asked)
+    step, state = model.stepper(len(prompts), asked)
+    return step, read_on(step, state, [(BOS, *prompt.prefix)[:-1] for prompt in prompts])
+
+
+def read_on(step: StepFunction, state: Any, texts: Sequence[tuple[int, ...]]) -> Any:
+    """The state after each row has read its text; the shorter ones wait for the longest."""
+    longest_first = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+    state, waiting = select(state, torch.tensor(longest_first)), []
+    reading = [texts[row] for row in longest_first]
+    for tokens in zip_longest(*reading):
+        going = sum(token is not None for token in tokens)
+        if going < len(reading):
+            waiting.append(select(state, torch.arange(going, len(reading))))
+            state, reading = select(state, torch.arange(going)), reading[:going]
+        _, state = step(torch.tensor(tokens[:going]), state)
+    return select(join([state, *reversed(waiting)]), torch.tensor(longest_first).argsort())
+
+
+def certified(found: list[Found], free: StepFunction, state: Any, given: Sequence[tuple[int, ...]]) -> list[Found]:
     """Words were forced or banned: the certificates tell what the model by itself gives the empty output."""
     if not all(one.certificate for one in found):
         return found
-    logp_B = free(torch.full((len(found),), last), state)[0][:, EOS].tolist()
+    last_B = torch.tensor([(BOS, *text)[-1] for text in given])
+    logp_B = free(last_B, state)[0][:, EOS].tolist()
     return [one.with_empty(logp) for one, logp in zip(found, logp_B)]
-
-
-def _complete(
-    model: LanguageModel,
-    prompt: Prompt,
-    options: SearchOptions,
-    edits: tuple[Edit, ...],
-    progress: Progress | None,
-    cancel: Cancel | None,
-    record: bool,
-) -> Found:
-    """Read the prefix, then search from its last token on. Positions of edits count from the beginning of the text."""
-    what_if = WhatIf(edits)
-    free, start = model.stepper(1, what_if if what_if else None)
-    *before, last = (BOS, *prompt.prefix)
-    for token in before:
-        _, start = free(torch.tensor([token]), start)
-    step, state = constrain(free, start, edits, 1, first=len(before))
-    told: dict[str, Any] = {"given": prompt.prefix, "progress": progress, "cancel": cancel, "record": record}
-    found = search(step, state, 1, options, [longest(prompt, options)], bos=last, **told)
-    return (found if step is free else certified(found, free, start, last))[0]
 
 
 def run(
@@ -347,6 +348,19 @@ def trace(
     edits = edited(checkpoint, prompt, edits, options)
     target = prompt.prefix + tuple(tokens)
     return follow(model, prompt.source, target, edits, prompt.pieces.strings, text.piece, room(prompt, options))
+
+
+def scores(checkpoint: Checkpoint, asked: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[list[float]]:
+    """The log probability of every token of these outputs, which are read side by side."""
+    prompts, outputs = zip(*asked)
+    read_BT = torch.nn.utils.rnn.pad_sequence([torch.tensor((BOS, *tokens)) for tokens in outputs], batch_first=True)
+    columns = []
+    with torch.inference_mode():
+        step, state = begin(model_of(checkpoint), prompts, WhatIf(()))
+        for read_B, said_B in zip(read_BT.unbind(1), read_BT[:, 1:].unbind(1)):
+            logp_BV, state = step(read_B, state)
+            columns.append(logp_BV.gather(1, said_B[:, None]).double())
+    return [row[: len(tokens)] for row, tokens in zip(torch.cat(columns, 1).tolist(), outputs)]
 
 
 def score(checkpoint: Checkpoint, given: Any, target: str, language: str = "") -> Trace:

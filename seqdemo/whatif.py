@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -123,9 +123,10 @@ class Constrained(NamedTuple):
         return memory
 
 
-def constrain(step: StepFunction, state: Any, edits: tuple[Edit, ...], rows: int, first: int = 0) -> tuple[StepFunction, Any]:
+def constrain(step: StepFunction, state: Any, edits: tuple[Edit, ...], positions: Sequence[int]) -> tuple[StepFunction, Any]:
     """`step` under the forced and banned tokens of `edits`. Nothing is renormalised: a token keeps its own log probability,
-    the others of its place become impossible. `first` is the position of the next token."""
+    the others of its place become impossible. `positions` are those of the next token of
+    each row."""
     forces = [edit for edit in edits if isinstance(edit, Force)]
     bans = [edit for edit in edits if isinstance(edit, Ban)]
     if not forces and not bans:
@@ -142,8 +143,8 @@ def constrain(step: StepFunction, state: Any, edits: tuple[Edit, ...], rows: int
             logp_KV[rows_K, ban.tokens[-1]] = -torch.inf
         return logp_KV, Constrained(inner, state.position_K + 1, begun_KN)
 
-    begun_KN = torch.ones(rows, len(bans), dtype=torch.bool)
-    return constrained, Constrained(state, torch.full((rows,), first), begun_KN)
+    begun_KN = torch.ones(len(positions), len(bans), dtype=torch.bool)
+    return constrained, Constrained(state, torch.tensor(positions), begun_KN)
 
 
 def followed(bans: list[Ban], tokens_K: Tensor, state: Constrained) -> Tensor:

@@ -21,7 +21,7 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, PAD, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.errors import InputError
-from seqdemo.playground import Run, find, prepare, replay, run, score, trace
+from seqdemo.playground import Run, find, prepare, replay, run, scorable, score, scores, trace
 from seqdemo.records import Hypothesis
 from seqdemo.search import search_error
 from tests import tiny
@@ -187,6 +187,29 @@ def test_a_batch_gives_what_its_inputs_give_alone(model: Maker, task: str, strat
             assert [one.tokens for one in alone.hypotheses] == [one.tokens for one in together.hypotheses]
             assert all(close(a.total, b.total) for a, b in zip(alone.hypotheses, together.hypotheses))
     assert compared >= 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_completions_of_a_batch_repeat_nothing_and_heed_edits_as_each_does_alone(model: Maker, strategy: str) -> None:
+    checkpoint = model("complete")
+    prompts = [prepare(checkpoint, given) for given in INPUTS["complete"]]
+    asked, edits = options(strategy, no_repeat=2, min_length=24, max_length=30), (Ban(23, (7,)), Force(24, (6, 8)))
+    for prompt, together in zip(prompts, find(checkpoint, prompts, asked, edits)):
+        (alone,) = find(checkpoint, [prompt], asked, edits)
+        assert [one.tokens for one in alone.hypotheses] == [one.tokens for one in together.hypotheses]
+        assert all((prompt.prefix + one.tokens)[24:26] == (6, 8) for one in together.hypotheses)
+
+
+@pytest.mark.parametrize("task", tiny.TASKS)
+def test_outputs_scored_together_have_the_log_probabilities_of_their_replays(model: Maker, task: str) -> None:
+    checkpoint = model(task)
+    texts = ["", "The dog sings.", "A cat", "The woman plays in the garden. The man runs."]
+    if task == "transliterate":
+        texts = ["", "नमस्ते", "दिल्ली", "क"]
+    asked = [scorable(checkpoint, given, text) for given, text in zip(INPUTS[task], texts) if given or text]
+    for (prompt, tokens), logps in zip(asked, scores(checkpoint, asked)):
+        expected = trace(checkpoint, prompt, tokens).logps
+        assert len(logps) == len(expected) and np.allclose(logps, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("task", ATTENDING)

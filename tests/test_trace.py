@@ -48,7 +48,7 @@ def find(model: Seq2Seq, edits: tuple = (), source: tuple[int, ...] = SOURCE, **
     what_if = WhatIf(edits)
     with torch.inference_mode():
         memory = model.encode_with_gates(ids, torch.ones_like(ids, dtype=torch.bool), what_if.encoder()).memory
-        step, state = constrain(*model.stepper(memory, what_if if what_if else None), edits, 1)
+        step, state = constrain(*model.stepper(memory, what_if if what_if else None), edits, [0])
         return search(step, state, 1, SearchOptions(**options), [LIMIT])[0]  # type: ignore[arg-type]
 
 

@@ -54,7 +54,7 @@ def search(
     *,
     bos: int = BOS,
     eos: int = EOS,
-    given: Sequence[int] = (),
+    given: Sequence[Sequence[int]] = (),
     progress: Progress | None = None,
     cancel: Cancel | None = None,
     record: bool = True,
@@ -62,7 +62,8 @@ def search(
     """Search each sentence of a batch, which gives what searching it alone does.
 
     `step(tokens_K, state) -> (logp_KV, state)`; `state` has one row a sentence; `limits` are the most tokens each output
-    may have, <eos> included; no n-gram of `given`, what stands before the outputs, comes again where none may be repeated.
+    may have, <eos> included. `given` are the tokens that stand before each output: of one that has any the state must have
+    read <bos> and all but the last; none of their n-grams comes again where none may be repeated.
     `cancel()` is asked at every step; when it says so, the search ends as at the limit. Exact search calls
     `progress(expansions, best, bound)`, of whichever sentence it has just taken a step in: the best score so far, and the
     score that nothing open can exceed. Without `record` the trees are empty. What each search does with a finished
@@ -72,15 +73,16 @@ def search(
     scoring = Scoring.of(options, state)
     if not sentences:
         return []
+    texts = [tuple(text) for text in given] or [()] * sentences
     if options.strategy == "exact":
         start = Held(state, sentences, 1, coverage_of(scoring, state))
         searches = (
-            ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, given=given, progress=progress, cancel=cancel)
-            for sentence, limit in enumerate(limits)
+            ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, given=text, progress=progress, cancel=cancel)
+            for sentence, (limit, text) in enumerate(zip(limits, texts))
         )
         found = run_together(step, searches, scoring, record)
     else:
-        found = walk(step, state, options, scoring, limits, bos, eos, given, cancel, record)
+        found = walk(step, state, options, scoring, limits, bos, eos, texts, cancel, record)
     return [replace(one, options=options, limit=limit) for one, limit in zip(found, limits)]
 
 
@@ -92,7 +94,7 @@ def walk(
     limits: Sequence[int],
     bos: int,
     eos: int,
-    given: Sequence[int],
+    given: Sequence[Sequence[int]],
     cancel: Cancel | None,
     record: bool,
 ) -> list[Found]:

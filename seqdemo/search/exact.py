@@ -83,7 +83,8 @@ class ExactSearch:
         self.expansions = 0
         self.empty_logp = -math.inf
         history_KT = np.array([given], np.int64) if options.no_repeat else None
-        self.chunk = Chunk(start, np.array([sentence]), history_KT, np.array([bos]), np.zeros(1), np.array([-1]), 0)
+        last = given[-1] if given else bos
+        self.chunk = Chunk(start, np.array([sentence]), history_KT, np.array([last]), np.zeros(1), np.array([-1]), 0)
         self.going, self.reason = True, ""
         self.began = time.perf_counter()
 

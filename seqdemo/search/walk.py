@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqdemo.config import SearchOptions
+from seqdemo.config import PAD, SearchOptions
 from seqdemo.search.ranking import Scoring
 from seqdemo.search.slots import Candidates, Rule
 from seqdemo.state import select
@@ -57,8 +57,10 @@ def forbids(options: SearchOptions) -> bool:
     return bool(options.min_length or options.no_repeat) or options.at_limit == "force"
 
 
-def history(given: Sequence[int], rows: int) -> Tensor:
-    return torch.tensor([given], dtype=torch.long).expand(rows, -1)
+def side_by_side(given: Sequence[Sequence[int]]) -> Tensor:
+    """Texts as rows; before the shorter ones <pad>, which is never said."""
+    longest = max(map(len, given))
+    return torch.tensor([[PAD] * (longest - len(text)) + list(text) for text in given], dtype=torch.long)
 
 
 def without_repeats(logp_KV: Tensor, history_KT: Tensor, n: int) -> Tensor:
@@ -85,7 +87,7 @@ class Walk:
         *,
         bos: int,
         eos: int,
-        given: Sequence[int] = (),
+        given: Sequence[Sequence[int]],
         cancel: Cancel | None = None,
     ) -> None:
         self.step, self.state, self.rule, self.options, self.scoring = step, state, rule, options, scoring
@@ -94,8 +96,9 @@ class Walk:
         self.sentences = np.arange(len(limits))
         self.open_B = torch.ones(len(limits), dtype=torch.bool)
         self.going = len(limits)  # how many are open
-        self.tokens_K = torch.full((rule.slots.total_BW.numel(),), bos)
-        self.history_KT = history(given, len(self.tokens_K)) if options.no_repeat else None
+        slots = rule.slots.total_BW.shape[1]
+        self.tokens_K = torch.tensor([text[-1] if text else bos for text in given]).repeat_interleave(slots)
+        self.history_KT = side_by_side(given).repeat_interleave(slots, 0) if options.no_repeat else None
         self.turns: list[Turn] = []
         self.lengths = np.zeros(len(limits), dtype=np.int64)
         self.endings: list[tuple[np.ndarray, tuple[np.ndarray, ...]]] = []
