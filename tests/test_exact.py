@@ -115,6 +115,29 @@ def test_a_spent_budget_leaves_a_bound_that_holds(table: Tables, expansions: int
     check_tree(found.tree)
 
 
+@given(tables, st.integers(3, 7), st.integers(1, 3))
+def test_the_tree_of_a_proof_shows_what_the_best_missed_continuation_of_each_prefix_was(
+    table: Tables, limit: int, nbest: int
+) -> None:
+    found = exact_of(table, limit, dataclasses.replace(EXACT, nbest=nbest))
+    tree, least, lookup = found.tree, found.hypotheses[-1].total, table.lookup()
+    for prefix in (-1, *(node.index for node in tree if node.fate == "kept")):
+        tokens = tree.tokens(prefix)
+        children = [tree[row] for row in range(len(tree)) if tree.parent[row] == prefix]
+        if len(tokens) >= limit - 1:
+            assert "pruned" not in {child.fate for child in children}, "outputs are cut here: each is complete"
+            continue
+        followed = {child.token for child in children if child.fate == "kept"} | {EOS}
+        others = [logp for token, logp in enumerate(lookup((BOS, *tokens))) if token not in followed]
+        pruned = [child for child in children if child.fate == "pruned"]
+        assert [child.logp for child in pruned] == pytest.approx(sorted(others, reverse=True)[:1], abs=1e-6)
+        assert all(child.total + child.missed <= least + 1e-5 for child in pruned)
+    for step in range(limit):
+        ranked = sorted((node for node in tree if node.step == step), key=lambda node: node.rank)
+        assert [node.rank for node in ranked] == list(range(len(ranked)))
+        assert [node.total for node in ranked] == sorted((node.total for node in ranked), reverse=True)
+
+
 @pytest.mark.parametrize("min_length", [0, 2])
 def test_the_empty_output_is_always_priced(min_length: int) -> None:
     """By the model's own log probability, also where the options forbid it."""

@@ -76,11 +76,12 @@ def search(
     texts = [tuple(text) for text in given] or [()] * sentences
     if options.strategy == "exact":
         start = Held(state, sentences, 1, coverage_of(scoring, state))
+        told: dict[str, Any] = {"bos": bos, "eos": eos, "progress": progress, "cancel": cancel, "record": record}
         searches = (
-            ExactSearch(start, sentence, options, scoring, limit, bos=bos, eos=eos, given=text, progress=progress, cancel=cancel)
+            ExactSearch(start, sentence, options, scoring, limit, given=text, **told)
             for sentence, (limit, text) in enumerate(zip(limits, texts))
         )
-        found = run_together(step, searches, scoring, record)
+        found = run_together(step, searches, scoring)
     else:
         found = walk(step, state, options, scoring, limits, bos, eos, texts, cancel, record)
     return [replace(one, options=options, limit=limit) for one, limit in zip(found, limits)]

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from seqdemo.config import SearchOptions
-from seqdemo.records import FINISHED, KEPT, Certificate, Hypothesis, SearchTree
+from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, SearchTree
 from seqdemo.search.frontier import Chunk, Held, Nodes, Opening, Rows
 from seqdemo.search.ranking import Scoring
 from seqdemo.search.recording import Found, empty_tree
@@ -55,6 +55,8 @@ class ExactSearch:
       early. After it, the deepest open prefixes are expanded first, best first among them, up to 256 at a time.
     * The best n = `nbest` of all outputs are sought: every further one widens the search, so ask for one where time counts.
     * Outputs are those that end within the limit and, unless the limit forces <eos>, those cut at the limit.
+    * The tree has every prefix that was expanded, every output that was among the best when it was found, and of each prefix
+      the best continuation that was pruned: by how much its total missed what it had to exceed.
     * When the budget of expansions or of open prefixes is spent, or `cancel()` says so, what was found comes back with the
       highest score that may still be open. If no output was complete by then, the best prefix at hand does, unfinished.
     """
@@ -72,10 +74,11 @@ class ExactSearch:
         given: Sequence[int],
         progress: Progress | None,
         cancel: Cancel | None,
+        record: bool,
     ) -> None:
         self.options, self.scoring, self.limit = options, scoring, limit
         self.eos, self.eos_1 = eos, np.array([eos])
-        self.progress, self.cancel = progress, cancel
+        self.progress, self.cancel, self.record = progress, cancel, record
         self.best: list[tuple[float, int, bool]] = []  # (-score, node, finished), best first
         self.stack: list[Opening] = []
         self.nodes = Nodes()
@@ -146,7 +149,7 @@ class ExactSearch:
             opening = self.stack[-1]
             floor = self.floor(opening.written)
             if opening.best <= floor:
-                self.stack.pop()
+                self.close(floor)
                 self.descending = False
                 continue
             if not self.descending and opening.table_KV is not None:
@@ -158,7 +161,7 @@ class ExactSearch:
 
     def seat(self, opening: Opening, rows: Rows) -> Chunk:
         if opening.best == -math.inf:
-            self.stack.pop()  # its state is no longer needed
+            self.close(self.floor(opening.written))  # its state is no longer needed
         kept_N = np.full(len(rows.token_N), KEPT)
         node_N = self.nodes.add(opening.written - 1, opening.node_K[rows.row_N], rows.token_N, rows.logp_N, rows.total_N, kept_N)
         history_KT = opening.history_KT
@@ -166,6 +169,14 @@ class ExactSearch:
             history_KT = np.concatenate([history_KT[rows.row_N], rows.token_N[:, None]], 1)
         row_K = opening.first + rows.row_N
         return Chunk(opening.held, row_K, history_KT, rows.token_N, rows.total_N, node_N, opening.written)
+
+    def close(self, floor: float) -> None:
+        """Nothing more of the last opening is followed: its best continuations missed the floor."""
+        opening = self.stack.pop()
+        if self.record:
+            rows = opening.left()
+            pruned_N, missed_N = np.full(len(rows.token_N), PRUNED), floor - rows.total_N
+            self.nodes.add(opening.written - 1, opening.node_K[rows.row_N], *rows[1:], pruned_N, missed_N)
 
     def open_rows(self) -> int:
         """How many prefixes are open; those that have been closed meanwhile are thrown away if it would be too many."""
@@ -196,7 +207,7 @@ class ExactSearch:
             return "frontier"
         return "cancelled" if self.cancel is not None and self.cancel() else ""
 
-    def found(self, record: bool) -> Found:
+    def found(self) -> Found:
         tree, place = self.nodes.grown()
         hypotheses = tuple(self.hypothesis(tree, int(place[node]), -score, done) for score, node, done in self.best)
         open_score = self.open_score()
@@ -210,7 +221,7 @@ class ExactSearch:
             seconds=time.perf_counter() - self.began,
         )
         hypotheses = hypotheses or (self.unfinished(tree, place),)
-        if not record:
+        if not self.record:
             return Found(empty_tree(), tuple(replace(hypothesis, node=-1) for hypothesis in hypotheses), certificate)
         return Found(tree, hypotheses, certificate)
 

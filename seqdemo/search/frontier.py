@@ -60,7 +60,8 @@ class Chunk(NamedTuple):
 class Opening:
     """What is open below an expanded chunk: first the whole table of continuations, then a list, best first.
 
-    `best` is the highest total that is still open, -inf when nothing is.
+    `best` is the highest total that is still open, -inf when nothing is; `best_K` and `likeliest_K` are the total and the token
+    of each prefix's best continuation that is neither taken nor listed.
     """
 
     def __init__(self, chunk: Chunk, held: Held, first: int, table_KV: np.ndarray) -> None:
@@ -102,7 +103,20 @@ class Opening:
         logp_N = table_KV[row_N, token_N]
         total_N = self.total_K[row_N] + logp_N
         order_N = (-total_N).argsort(kind="stable")[: np.count_nonzero(total_N > floor)]
-        return Rows(row_N[order_N], token_N[order_N], logp_N[order_N], total_N[order_N])
+        listed = Rows(row_N[order_N], token_N[order_N], logp_N[order_N], total_N[order_N])
+        table_KV[listed.row_N, listed.token_N] = -math.inf
+        self.likeliest_K = table_KV.argmax(1)
+        self.best_K = self.total_K + table_KV[np.arange(len(table_KV)), self.likeliest_K]
+        return listed
+
+    def left(self) -> Rows:
+        """The best continuation of each prefix, of those that have not been taken; best first."""
+        total_K, token_K = self.best_K.copy(), self.likeliest_K.copy()
+        listed_N, first_N = np.unique(self.rows.row_N, return_index=True)
+        total_K[listed_N], token_K[listed_N] = self.rows.total_N[first_N], self.rows.token_N[first_N]
+        order_N = (-total_K).argsort(kind="stable")[: np.count_nonzero(total_K > -math.inf)]
+        total_N = total_K[order_N]
+        return Rows(order_N, token_K[order_N], total_N - self.total_K[order_N], total_N)
 
     def take(self, count: int, floor: float) -> Rows:
         """The best open rows, at most `count` and all above the floor; they are open no more."""
@@ -134,13 +148,21 @@ class Nodes:
 
     def __init__(self) -> None:
         self.count = 0
-        self.parts: list[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        self.parts: list[tuple[Any, ...]] = []  # (step, parent_N, token_N, logp_N, total_N, fate_N, missed_N)
 
     def add(
-        self, step: int, parent_N: np.ndarray, token_N: np.ndarray, logp_N: np.ndarray, total_N: np.ndarray, fate_N: np.ndarray
+        self,
+        step: int,
+        parent_N: np.ndarray,
+        token_N: np.ndarray,
+        logp_N: np.ndarray,
+        total_N: np.ndarray,
+        fate_N: np.ndarray,
+        missed_N: np.ndarray | None = None,
     ) -> np.ndarray:
         """Siblings and cousins of one length, best first."""
-        self.parts.append((step, parent_N, token_N, logp_N, total_N, fate_N))
+        missed_N = np.zeros(len(token_N)) if missed_N is None else missed_N
+        self.parts.append((step, parent_N, token_N, logp_N, total_N, fate_N, missed_N))
         self.count += len(token_N)
         return np.arange(self.count - len(token_N), self.count)
 
@@ -149,12 +171,19 @@ class Nodes:
         if not self.parts:
             return empty_tree(), np.zeros(0, np.int64)
         steps, *columns = zip(*self.parts)
-        sizes = [len(part) for part in columns[0]]
-        step, first = np.repeat(steps, sizes), np.repeat(np.cumsum(sizes) - sizes, sizes)
-        parent, token, logp, total, fate = map(np.concatenate, columns)
-        rank = np.minimum(np.arange(self.count) - first, LAST_RANK)
+        step = np.repeat(steps, [len(part) for part in columns[0]])
+        parent, token, logp, total, fate, missed = map(np.concatenate, columns)
         order = step.argsort(kind="stable")
         place = np.empty(self.count + 1, np.int64)
         place[order], place[-1] = np.arange(self.count), -1
-        values = (step, place[parent], token, logp, total, rank, fate, np.zeros(self.count))
+        values = (step, place[parent], token, logp, total, ranks(step, total), fate, missed)
         return SearchTree(*(column[order].astype(kind) for column, kind in zip(values, TREE_KINDS))), place
+
+
+def ranks(step_N: np.ndarray, total_N: np.ndarray) -> np.ndarray:
+    """How many of the same step have a higher total."""
+    order_N = np.lexsort((-total_N, step_N))
+    first_N = np.searchsorted(step_N[order_N], step_N[order_N])
+    rank_N = np.empty(len(step_N), np.int64)
+    rank_N[order_N] = np.arange(len(step_N)) - first_N
+    return np.minimum(rank_N, LAST_RANK)

@@ -25,7 +25,7 @@ TOGETHER = 128  # rows of a shared call, at most; with more, a row costs no less
 UNDER_WAY = TOGETHER // FIRST_DESCENT  # searches at a time, as each holds states and open prefixes
 
 
-def run_together(step: StepFunction, searches: Iterable[ExactSearch], scoring: Scoring, record: bool) -> list[Found]:
+def run_together(step: StepFunction, searches: Iterable[ExactSearch], scoring: Scoring) -> list[Found]:
     """What each finds, in order. A search begins when one before it has ended, if too many are under way."""
     numbered = enumerate(searches)
     going: list[tuple[int, ExactSearch]] = []
@@ -35,7 +35,7 @@ def run_together(step: StepFunction, searches: Iterable[ExactSearch], scoring: S
         if not going:
             return [found[number] for number in range(len(found))]
         expand(step, company([search for _, search in going]), scoring)
-        found.update((number, search.found(record)) for number, search in going if not search.going)
+        found.update((number, search.found()) for number, search in going if not search.going)
         going = [(number, search) for number, search in going if search.going]
 
 
