@@ -94,6 +94,21 @@ def test_the_lectures_example() -> None:
     )
 
 
+def test_the_beginning_of_an_output_is_not_compared_with_a_whole_one() -> None:
+    a, b = column(SearchOptions(strategy="greedy")), column(SearchOptions(beam=5))
+    tree, (best, *_) = toy.beam(toy.Toy.of("Das gefällt mir."), SearchOptions(beam=5))
+    pruned = next(node for node in tree if node.fate == "pruned" and node.step == 1)
+    for node, ending in ((pruned, f" it missed by {pruned.missed:.2f}."), (tree[tree.path(best.node)[1]], "is not compared.")):
+        rows = tree.path(node.index)
+        numbers = {"tokens": tree.tokens(node.index), "logps": tree.logp[rows].tolist(), "total": node.total}
+        pieces = [toy.PIECES[token] for token in tree.tokens(node.index)]
+        said = sentence(a, {**b, "hypothesis": {**numbers, "pieces": pieces, "prefix": True}})
+        assert "likel" not in said and "NaN" not in said and said.endswith(ending)
+    whole = column(SearchOptions(beam=5))["hypothesis"]
+    start = {**whole, "tokens": whole["tokens"][:2], "pieces": whole["pieces"][:2], "logps": whole["logps"][:2], "prefix": True}
+    assert sentence(column(SearchOptions(beam=5)), {**b, "hypothesis": start}).startswith("The translation in A goes on from")
+
+
 def test_equal_outputs_agree_and_edits_are_named() -> None:
     a, b = column(SearchOptions(strategy="greedy")), column(SearchOptions(beam=1))
     assert "agree" in sentence(a, b)

@@ -297,7 +297,7 @@ class Bench {
     const logps = path.map((row) => column.tree.logp[row]);
     const pieces = path.map((row) => column.tree.pieces.get(column.tree.token[row]));
     const node = path.length ? path[path.length - 1] : -1;
-    return { tokens: tokens.slice(0, path.length), pieces, logps, total: logps.reduce((a, b) => a + b, 0), finished: pieces.some(isEnd), node };
+    return { tokens: tokens.slice(0, path.length), pieces, logps, total: logps.reduce((a, b) => a + b, 0), finished: pieces.some(isEnd), prefix: !pieces.some(isEnd), node };
   }
 
   // A node stands for the best output through it, or for its own path where none came through.

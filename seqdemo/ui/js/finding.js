@@ -63,8 +63,8 @@ function finding(a, b, task) {
     return [`${capital(nameA)} and ${nameB} agree: the same ${noun}, ${word} for ${word}.`];
   }
   const where = unitNumber(left.pieces, at, a.kind);
-  const tokens = [quoted(left, at, a.kind, "A"), ` (${probability(left.logps[at], 3)})`];
-  const others = [quoted(right, at, b.kind, "B"), ` (${probability(right.logps[at], 3)})`];
+  const tokens = named(left, at, a.kind, "A");
+  const others = named(right, at, b.kind, "B");
   if (b.edited) {
     return [`Under the edit, B parts from A at ${word} ${where}: `, ...others, " instead of ", ...tokens, ". What it costs stands in column B."];
   }
@@ -74,6 +74,17 @@ function finding(a, b, task) {
       `They part at letter ${where}: `, ...tokens, " in A and ", ...others, " in B. On average a letter of A has probability ",
       { text: each(left), mark: "strong" }, ", one of B ", { text: each(right), mark: "strong" },
       b.options.strategy === "sample" ? ": a draw takes unlikely letters too, and does not run in circles." : ".",
+    ];
+  }
+  if (left.prefix || right.prefix) {
+    const [side, own, name] = right.prefix ? ["B", b, nameB] : ["A", a, nameA];
+    const lost = missedIn(own.tree, own.hypothesis.tokens);
+    return [
+      ...(at < Math.min(left.tokens.length, right.tokens.length)
+        ? [`They part at ${word} ${where}: `, ...tokens, " in A and ", ...others, " in B."]
+        : [`The ${noun} in ${side === "B" ? "A" : "B"} goes on from what is picked in ${side}.`]),
+      lost ? ` ${capital(name)} dropped what is picked in ${side}: it missed by ${lost.missed.toFixed(2)}.`
+        : ` What is picked in ${side} has no end, so its probability is not compared.`,
     ];
   }
   const gain = right.total - left.total;
@@ -104,6 +115,10 @@ function names(a, b) {
   const left = strategyName(a.options);
   const right = strategyName(b.options);
   return left === right ? [`A (${left})`, `B (${right})`] : [left, right];
+}
+
+function named(hypothesis, at, kind, side) {
+  return [quoted(hypothesis, at, kind, side), ...(at < hypothesis.logps.length ? [` (${probability(hypothesis.logps[at], 3)})`] : [])];
 }
 
 function quoted(hypothesis, at, kind, side) {

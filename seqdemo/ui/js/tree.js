@@ -58,7 +58,7 @@ function layoutTree(tree, shown) {
     last[step] = y;
     place.set(row, y);
     const children = (tree.children.get(row) || []).filter((child) => shown.has(child)).sort((p, q) => best.get(q) - best.get(p));
-    children.forEach((child, i) => visit(child, i ? y : y));
+    children.forEach((child) => visit(child, y));
   };
   const roots = (tree.children.get(-1) || []).filter((row) => shown.has(row)).sort((p, q) => best.get(q) - best.get(p));
   roots.forEach((row) => visit(row, 0));
