@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from seqdemo.ui import assets
 from tests.browser_visits import PAGES, Visit
@@ -42,6 +45,18 @@ def test_dark_is_kept_from_page_to_page(visit: Visit) -> None:
     page.wait_for_selector(".s-early", state="detached")
     assert page.evaluate("document.body.classList.contains('dark')")
     assert page.evaluate("getComputedStyle(document.querySelector('.s-column')).backgroundColor") == "rgb(21, 26, 35)"
+
+
+def test_a_ticked_box_is_seen_to_be_ticked(browser: Any, served: Any) -> None:
+    """In Gradio's own style the tick is white, on whatever is below."""
+    visit = Visit(browser, served[0], color_scheme="light")
+    box = visit.come().locator("#s-pruned")
+    looks = []
+    for ticked in (False, True):
+        box.set_checked(ticked)
+        looks.append(np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"), dtype=float))
+    assert looks[0].mean() - looks[1].mean() > 50
+    visit.context.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
