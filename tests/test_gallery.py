@@ -115,11 +115,11 @@ def test_captions_are_made_of_the_numbers_of_the_two_runs(mined: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    "nats, words", [(0.0, "1.00 times"), (0.5, "1.65 times"), (1.1, "3.0 times"), (5.0, "148 times"), (23.03, "10^10 times")]
+    "nats, words", [(0.0, "1.00 times"), (0.5, "1.65 times"), (1.1, "3.0 times"), (5.0, "148 times"), (23.03, "10¹⁰ times")]
 )
 def test_ratios_are_said_in_as_many_digits_as_they_deserve(nats: float, words: str) -> None:
     assert gallery_kinds.times(nats) == words
-    if "^" not in words:
+    if "¹" not in words:
         assert float(words.split()[0].replace(",", "")) == pytest.approx(math.exp(nats), rel=0.02)
 
 

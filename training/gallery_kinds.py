@@ -30,6 +30,7 @@ OFF = (AttentionBlend(1.0, "uniform"),)
 CLEAR = 0.05  # nats by which an output must be likelier
 WORSE = 10.0  # points of the single output's score by which it must be worse
 BROKEN = 30.0
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_PLACES, MOST_CELLS, MOST_PIECES = 10, 25, 14  # an attention row is tried at so many places, on so many states
 
 
@@ -91,7 +92,8 @@ def best(found: Sequence[Found]) -> list[Hypothesis]:
 def times(nats: float) -> str:
     """e^nats as one says it."""
     if nats > math.log(9_999):
-        return f"10^{nats / math.log(10):.0f} times"
+        power = f"{nats / math.log(10):.0f}".translate(RAISED)
+        return f"10{power} times"
     ratio = math.exp(nats)
     return f"{ratio:.2f} times" if ratio < 2 else f"{ratio:.1f} times" if ratio < 20 else f"{ratio:,.0f} times"
 
