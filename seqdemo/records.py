@@ -39,7 +39,7 @@ class Node:
     total: float
     rank: int
     fate: str
-    missed: float  # by how much a pruned node's total fell short of the last one kept; 0 otherwise
+    missed: float  # by how much a pruned node's total fell short of what was kept (in exact search, of what it had to exceed)
 
 
 @dataclass(frozen=True)

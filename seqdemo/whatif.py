@@ -125,8 +125,7 @@ class Constrained(NamedTuple):
 
 def constrain(step: StepFunction, state: Any, edits: tuple[Edit, ...], positions: Sequence[int]) -> tuple[StepFunction, Any]:
     """`step` under the forced and banned tokens of `edits`. Nothing is renormalised: a token keeps its own log probability,
-    the others of its place become impossible. `positions` are those of the next token of
-    each row."""
+    the others of its place become impossible. `positions` are those of each row's next token."""
     forces = [edit for edit in edits if isinstance(edit, Force)]
     bans = [edit for edit in edits if isinstance(edit, Ban)]
     if not forces and not bans:

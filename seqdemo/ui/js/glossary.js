@@ -8,7 +8,7 @@ const TERMS = {
   sampling: "Draws every next token at random, by its probability.",
   exact: "Proves which output is the likeliest of all, by following every prefix that could still win.",
   kept: "One of the k best prefixes of its step: the search goes on from it.",
-  pruned: "Not among the k best of its step: the search drops it. It missed by the difference to the last one kept.",
+  pruned: "Not among the k best of its step: the search drops it. It missed by the difference to the last one kept. Exact search drops what can no longer beat the best output it has found: it missed by the difference to that.",
   finished: "The prefix ended with <eos>: a complete output.",
   attention: "At each output step the model spreads a weight of 1 over the input; the darker, the more it looks there.",
   alignment: "Which input pieces the model looked at for which output piece, read off the attention.",
