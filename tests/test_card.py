@@ -16,7 +16,7 @@ from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.text import SPECIALS, Characters, Words
-from training import card, evaluate, headlines, table
+from training import card, card_figures, evaluate, headlines, table
 from training import data as public_data
 from training.data.records import Dataset, Example, Split
 
@@ -109,9 +109,11 @@ def test_the_hub_reads_the_front_matter_and_finds_the_measured_figures(folders: 
     metrics = json.loads((folders[task] / "metrics.json").read_text())
     results = front(folders[task]).data.eval_results
     assert results
-    known = [one for one in headlines.every(metrics) if one.test != "mean"]
-    assert sorted(result.metric_value for result in results) == sorted(one.value for one in known)
-    assert {result.dataset_split for result in results} == {"test"}
+    known = {
+        (headlines.place(metrics, one.test), one.column.hub): one.value for one in headlines.every(metrics) if one.test != "mean"
+    }
+    assert {(result.dataset_name, result.metric_type): result.metric_value for result in results} == known
+    assert len(results) == len(known) and {result.dataset_split for result in results} == {"test"}
 
 
 def test_licences_and_languages_are_those_the_hub_knows(folders: dict[str, Path]) -> None:
@@ -120,6 +122,8 @@ def test_licences_and_languages_are_those_the_hub_knows(folders: dict[str, Path]
     assert data["transliterate"].language == ["hi", "ta"]
     assert (data["caption"].license, data["caption"].license_name) == ("other", "research-use-only")
     assert data["complete"].pipeline_tag == "text-generation"
+    assert card.languages({"source_language": "en-Latn", "languages": ["hi"], "target_language": "hi"}) == ["hi"]
+    assert card.languages({"source_language": "c", "target_language": "c"}) == ["code"]
 
 
 @pytest.mark.parametrize("task", MAKERS)
@@ -138,7 +142,7 @@ def test_the_figures_in_the_text_are_those_of_the_file(folders: dict[str, Path])
     assert f"**{metrics['caption']['pointing']['word']:.1f} %**" in card.render(folders["caption"])
     assert f"{metrics['complete']['text']['nats_per_character']:.3f} nats" in card.render(folders["complete"])
     unit = metrics["complete"]["units"]["quotation"]
-    assert f"| quotation | {unit['layer']} | {unit['unit']} | AUC | {unit['dev']:.3f} |" in card.render(folders["complete"])
+    assert f"| quotation | {unit['layer'] + 1} | {unit['unit']} | AUC | {unit['dev']:.3f} |" in card.render(folders["complete"])
     assert "python -m training evaluate checkpoints/t" in card.render(folders["translate"])
 
 
@@ -163,7 +167,75 @@ def test_what_was_tried_and_does_not_ship_has_its_rows(folders: dict[str, Path],
     (folder / "metrics.json").write_text(json.dumps(metrics))
     write_manifest(folder)
     written = card.render(folder)
-    assert written.count("| c-once |") == 2 and "c-once: Another way." in written
+    assert (
+        written.count("| c-once |") == 2 and "c-once: Another way. From `python -m training fit c-once`; its weights" in written
+    )
+
+
+def lesson(folders: dict[str, Path], root: Path, name: str, bleu: float) -> Path:
+    """A translator's folder by the name of a shipped one, with enough inputs of three lengths."""
+    folder = root / name
+    shutil.copytree(folders["translate"], folder)
+    for file in ("config.json", "metrics.json"):
+        content = {**json.loads((folder / file).read_text()), "name": name}
+        if file == "config.json":
+            content["model"]["decoder"] = "context-each" if name.endswith("plain") else "attend-after"
+        else:
+            content["tests"] = {"multi30k": content["tests"]["multi30k"]}
+            lengths = [(1, 5, 30, bleu), (6, 10, 1_200, bleu + 2), (11, 15, 19, 1.0), (16, None, 20, bleu - 9)]
+            content["tests"]["multi30k"]["by_length"] = [
+                {"unit": "words", "from": low, "to": high, "inputs": inputs, "bleu": value}
+                for low, high, inputs, value in lengths
+            ]
+        (folder / file).write_text(json.dumps(content))
+    write_manifest(folder)
+    return folder
+
+
+def test_models_of_one_lesson_stand_beside_each_other(folders: dict[str, Path], tmp_path: Path) -> None:
+    plain, attending = (lesson(folders, tmp_path, f"translator-de-en{end}", bleu) for end, bleu in (("-plain", 20.0), ("", 30.0)))
+    written = card.render(plain)
+    assert "| translator-de-en | " in written and "| translator-de-en-plain | " in written
+    assert "alike in everything but the model:" in written
+    assert "| Multi30k test_2016_flickr: inputs | 30 | 1,200 | 19 | 20 |" in written
+    assert "| Multi30k test_2016_flickr | 20.0 | 22.0 |  | 11.0 |" in written
+    assert "| Multi30k test_2016_flickr: translator-de-en | 30.0 | 32.0 |  | 21.0 |" in written
+    fall = "BLEU falls from {} at 6-10 words to {} at 16+ (Multi30k test_2016_flickr)"
+    assert f"{fall.format('22.0', '11.0')}: one vector has to hold the whole source." in written
+    assert f"{fall.format('32.0', '21.0')}.\n" in card.render(attending)
+    assert "learnt the same" not in card.render(folders["translate"])
+
+
+def test_a_card_tells_whether_its_recipe_is_the_present_one(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = lesson(folders, tmp_path, "translator-de-en", 30.0)
+    assert "Trained by an earlier version of the recipe behind `python -m training fit translator-de-en`" in card.render(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["trained_on"] = {"data": "multi30k+tatoeba", "changes": ["epochs=2"], "fingerprint": "0" * 64, "verified": True}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert "Trained by `python -m training fit translator-de-en --set epochs=2`." in card.render(folder)
+
+
+def test_quality_by_beam_of_many_languages_is_their_mean() -> None:
+    rows = {"hi": [(1, 40.0), (5, 50.0)], "ta": [(1, 60.0), (5, 61.0)]}
+    tests = {
+        name: {"by_beam": [{"size": size, "inputs": 600, "top1": value} for size, value in found]} for name, found in rows.items()
+    }
+    written = card_figures.by_beam({"task": "transliterate", "split": "test", "tests": tests, "mean": {}})
+    assert written.splitlines()[-1] == "| mean of 2 languages | 1,200 | 50.0 | 55.5 |"
+
+
+def test_where_the_boxes_are_not_at_hand_the_pointing_figures_of_the_same_bytes_stay(folders: dict[str, Path]) -> None:
+    files = json.loads((folders["caption"] / "metrics.json").read_text())["files"]
+    kept = evaluate.recorded(folders["caption"], "pointing", {"files": files})
+    assert kept and kept["phrases"] == 1
+    assert evaluate.recorded(folders["caption"], "pointing", {"files": {**files, "config.json": "0"}}) is None
+    assert evaluate.recorded(folders["caption"].parent, "pointing", {"files": files}) is None
+
+
+def test_a_published_card_says_how_to_load_it_from_there(folders: dict[str, Path]) -> None:
+    written = card.render(folders["translate"])
+    assert 'From the Hub: `load("somebody/seqdemo-t")`.' in written
+    assert card.published_as(written, "me/mine") == written.replace("somebody/seqdemo-t", "me/mine")
 
 
 def test_the_search_is_named_with_what_it_divides_by() -> None:

@@ -79,7 +79,8 @@ def test_the_shared_cnn_is_copied_in_and_a_card_is_made_where_there_is_none(hub:
     assert cnn not in json.loads((folder / MANIFEST).read_bytes())["files"]
     done = publish(folder, "owner/captioner")
     assert {cnn, "README.md"} <= set(done.sent)
-    assert hub.files("owner/captioner")["README.md"].startswith(b"---\n")
+    card = hub.files("owner/captioner")["README.md"]
+    assert card.startswith(b"---\n") and b'load("owner/captioner")' in card and b"somebody" not in card
     shutil.rmtree(checkpoints.bundled_folder())
     assert checkpoints.load("owner/captioner").card
 

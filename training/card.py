@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from seqdemo.checkpoints import bundled_folder, write_manifest
 from seqdemo.checkpoints.folder import CARD, CONFIG, METRICS, WEIGHTS, replace_file
+from seqdemo.config import LANGUAGE_NAMES
 from training import headlines
-from training.card_figures import Metrics, figures, table
+from training.card_figures import Metrics, column_name, enough, figures, span, table
 from training.data import SOURCES, sources_of
+from training.headlines import MAIN
 from training.recipes import RECIPES
 
 PIPELINES = {
@@ -22,7 +25,8 @@ PIPELINES = {
     "caption": "image-to-text",
     "complete": "text-generation",
 }
-HUB_LICENCES = {"apache-2.0", "mit", "cc-by-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc0-1.0", "unlicense"}
+HUB_LICENCES = {"apache-2.0", "mit", "cc-by-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-sa-4.0", "cc0-1.0", "unlicense"}
+HUB_LANGUAGES = {"c": "code"}  # where the Hub has a name of its own
 CELLS = {"lstm": "LSTM", "lstm-b": "LSTM (forget bias 1 at the start)", "gru": "GRU", "elman": "Elman"}
 ORDERS = {
     "context-once": "sees the source once, as its first state",
@@ -34,22 +38,28 @@ USES = {
     "translate": ("translator", "load, run", 'run({}, "Das gefällt mir.").texts[0]'),
     "transliterate": ("speller", "load, run", 'run({}, "namaste"{}).texts[0]'),
     "caption": ("captioner", "load, run", 'run({}, "photograph.jpg").texts[0]'),
-    "complete": ("writer", "SearchOptions, load, run", 'run({}, "The ", SearchOptions("sample", temperature=0.7)).texts[0]'),
+    "complete": ("writer", "SearchOptions, load, run", 'run({}, "{}", SearchOptions("sample", temperature=0.7)).texts[0]'),
 }
+OPENINGS = {"c": "static int "}  # of what a language model is to go on with
 WARNING = (
     "It is one of the small recurrent models of seqdemo, made to be looked into while they decode. "
     "Do not rely on anything it says."
 )
 TRAINED = "Trained by `python -m training fit {}`."
+TRAINED_BEFORE = "Trained by an earlier version of the recipe behind `python -m training fit {}`, which makes its like."
 LIMITS = {
     "translate": "One sentence at a time, of up to 120 pieces. Its German is that of captions and of everyday sentences; "
-    "elsewhere, and beyond some 25 words, it invents. A quarter of Tatoeba's English sentences name Tom.",
+    "elsewhere it invents. A quarter of Tatoeba's English sentences name Tom.",
     "transliterate": "One word at a time. A Latin spelling often stands for several words, of which it gives the likeliest.",
     "caption": "It knows what Flickr8k shows: people and dogs, outdoors. It guesses genders and places, and counts badly.",
     "complete": "It writes in the manner of its one source and knows nothing else.",
 }
 POINTS = "The map over a photograph shows where the model looked, which is often not where the thing is."
+LONG = "{name} falls from {best:.1f} at {at} {unit} to {last:.1f} at {longest} ({test}){why}."
+ONE_VECTOR = ": one vector has to hold the whole source"
 EMPTY = "For {:.1f} % of the sampled inputs the output it finds likeliest of all is the empty one."
+
+SOMEBODY = "somebody/seqdemo-"  # whoever publishes it puts their own name here
 
 Config = dict[str, Any]
 
@@ -82,7 +92,7 @@ def render(folder: Path) -> str:
         f"# {config['name']}",
         about(config, metrics, size),
         loading(config, name_to_load(folder, config)),
-        figures(metrics),
+        figures(metrics, kin(folder, config)),
         licences(config, metrics),
         limits(config, metrics),
     ]
@@ -106,9 +116,9 @@ def front_matter(config: Config, metrics: Metrics) -> ModelCardData:
 
 
 def languages(config: Config) -> list[str]:
-    """ISO codes of what goes in and what comes out."""
+    """ISO codes of what goes in and what comes out. Words in another script, such as en-Latn, are those of the other side."""
     codes = [config.get("source_language", ""), *config.get("languages", ()), config.get("target_language", "")]
-    return list(dict.fromkeys(code.split("-")[0] for code in codes if code))
+    return list(dict.fromkeys(HUB_LANGUAGES.get(code, code) for code in codes if code and "-" not in code))
 
 
 def results(metrics: Metrics) -> list[EvalResult]:
@@ -121,6 +131,7 @@ def results(metrics: Metrics) -> list[EvalResult]:
             task_type=PIPELINES[metrics["task"]],
             dataset_type=dataset_type(metrics, one.test),
             dataset_name=headlines.place(metrics, one.test),
+            dataset_config=one.test if one.test in LANGUAGE_NAMES else None,
             dataset_split="test",
             metric_type=one.column.hub,
             metric_name=one.column.name + searched,
@@ -138,19 +149,31 @@ def dataset_type(metrics: Metrics, test: str) -> str:
     return next((file.repo for file in files if file.repo), source)
 
 
+def kin(folder: Path, config: Config) -> list[Metrics]:
+    """The figures of the shipped models beside it that learnt the same task from the same data in another way."""
+
+    def lesson(name: str) -> tuple[str, str] | None:
+        return (RECIPES[name].task, RECIPES[name].data) if name in RECIPES else None
+
+    mine, others = lesson(config["name"]), sorted(folder.resolve().parent.glob(f"*/{METRICS}"))
+    alike = [path for path in others if path.parent.name != config["name"] and lesson(path.parent.name) == mine]
+    return [json.loads(path.read_bytes()) for path in alike] if mine else []
+
+
 def about(config: Config, metrics: Metrics, size: int) -> str:
     description = config.get("about") or f"A model for the task {config['task']}."
-    points = [*(f"* {part}" for part in shape(config["model"])), f"* {pieces(config)}", f"* {weight(metrics, size)}"]
+    points = [*(f"* {part}" for part in shape(config["model"])), f"* {pieces(config)}", f"* {weight(config, metrics, size)}"]
     return "\n".join([description, "", WARNING, "", *points])
 
 
 def shape(model: dict[str, Any]) -> list[str]:
     """The layers, in the order in which an input passes them."""
     cell = CELLS.get(model["cell"], model["cell"].upper())
+    seen = "each cell" if model["decoder"].startswith("attend") else "the mean"
     ways = "both directions" if model["bidirectional"] else "one direction"
     encoders = {
         "text": f"Encoder: {cell}, {model['encoder_layers']} x {model['encoder_hidden']} units, {ways}.",
-        "image": f"Encoder: {model['cnn']}, frozen; each cell of its grid as {model['encoder_hidden']} features.",
+        "image": f"Encoder: {model['cnn']}, frozen; {seen} of its grid as {model['encoder_hidden']} features.",
     }
     layers = f"{cell}, {model['decoder_layers']} x {model['decoder_hidden']} units"
     if model["encoder"] == "none":
@@ -164,9 +187,12 @@ def pieces(config: Config) -> str:
     return f"Pieces: {kinds}; {', '.join(f'{count:,} {side}' for side, count in sizes.items() if count)}."
 
 
-def weight(metrics: Metrics, size: int) -> str:
+def weight(config: Config, metrics: Metrics, size: int) -> str:
     counted = f"{metrics['parameters']['trained']:,} trained parameters, " if metrics else ""
-    return f"{counted}{size / 1e6:.1f} MB in half precision; loaded as single precision."
+    cnn = config.get("shared", {}).get("cnn")
+    frozen = f" of {metrics['parameters']['frozen']:,} numbers" if metrics else ""
+    beside = f"; beside them the CNN{frozen} (`{cnn['file']}`), which all captioners share" if cnn else ""
+    return f"{counted}{size / 1e6:.1f} MB in half precision{beside}; loaded as single precision."
 
 
 def name_to_load(folder: Path, config: Config) -> str:
@@ -178,14 +204,20 @@ def name_to_load(folder: Path, config: Config) -> str:
 def loading(config: Config, name: str) -> str:
     variable, names, call = USES[config["task"]]
     language = f', language="{config["languages"][0]}"' if len(config.get("languages", ())) > 1 else ""
+    more = OPENINGS.get(config.get("target_language", ""), "The ") if config["task"] == "complete" else language
     code = [
         f"from seqdemo import {names}",
         "",
         f'{variable} = load("{name}")',
-        f"print({call.format(variable, language)})",
+        f"print({call.format(variable, more)})",
     ]
-    hub = f'From the Hub: `load("somebody/seqdemo-{config["name"]}")`.'
+    hub = f'From the Hub: `load("{SOMEBODY}{config["name"]}")`.'
     return "\n".join(["## Load it", "", "```python", *code, "```", "", hub])
+
+
+def published_as(written: str, repo: str) -> str:
+    """The card as it stands in a repository."""
+    return re.sub(rf'load\("{SOMEBODY}[\w.-]+"\)', lambda _: f'load("{repo}")', written)
 
 
 def licences(config: Config, metrics: Metrics) -> str:
@@ -197,7 +229,8 @@ def licences(config: Config, metrics: Metrics) -> str:
     if rows:
         lines += [*table(["data", "licence"], rows), ""]
     settings = "".join(f" --set {shlex.quote(change)}" for change in config.get("trained_on", {}).get("changes", ()))
-    trained = TRAINED.format(config["name"] + settings) + " " if config["name"] in RECIPES else ""
+    made = TRAINED if "trained_on" in config else TRAINED_BEFORE
+    trained = made.format(config["name"] + settings) + " " if config["name"] in RECIPES else ""
     licence = config.get("licence") or "not stated"
     return "\n".join([*lines, f"{trained}Licence of these weights: **{licence}**. The code of seqdemo is under Apache-2.0."])
 
@@ -212,9 +245,22 @@ def data_of(config: Config, metrics: Metrics) -> str:
 
 
 def limits(config: Config, metrics: Metrics) -> str:
-    lines = ["## Limits", "", LIMITS[config["task"]]]
+    lines = ["## Limits", "", LIMITS[config["task"]], *by_length_limit(config, metrics)]
     if "pointing" in metrics:
         lines.append(POINTS)
     if empty := metrics.get("search", {}).get("empty_optimum"):
         lines.append(EMPTY.format(empty))
     return "\n".join(lines)
+
+
+def by_length_limit(config: Config, metrics: Metrics) -> list[str]:
+    """How far quality falls from the length that suits it best to the longest, on the first test set."""
+    tests: dict[str, dict[str, Any]] = metrics.get("tests", {"": {}})
+    test, found = next(iter(tests.items()))
+    rows, key = enough(found.get("by_length", ())), MAIN[config["task"]][0]
+    best = max(rows, key=lambda row: row[key], default=None)
+    if config["task"] != "translate" or best is None or best is rows[-1]:
+        return []
+    why = "" if config["model"]["decoder"].startswith("attend") else ONE_VECTOR
+    ends = {"best": best[key], "at": span(best), "last": rows[-1][key], "longest": span(rows[-1])}
+    return [LONG.format(name=column_name(metrics), unit=best["unit"], test=headlines.title(metrics, test), why=why, **ends)]

@@ -7,7 +7,9 @@ from typing import Any
 
 from seqdemo.checkpoints.folder import METRICS, WEIGHTS
 from training import headlines
+from training.batches import PASSAGE
 from training.headlines import COLUMNS, MAIN
+from training.recipes import RECIPES
 
 Metrics = dict[str, Any]
 Rows = Sequence[Sequence[str]]
@@ -23,11 +25,20 @@ SEARCH = (
 )
 DOGS = "Of {photographs} photographs whose five captions all have the word dog or dogs, {share:.1f} % get a caption that has it."
 POINTING = (
-    "Pointing game on {phrases} phrases with boxes, in dev photographs: when the model reads a reference up to the phrase's "
-    "last word, the centre of the heaviest cell of its map is in the phrase's box for **{word:.1f} %**. The caption's mean map: "
-    "{mean_map:.1f} %. The middle of the picture, which needs no model: {centre:.1f} %."
+    "Pointing game on {phrases} phrases with boxes, in dev photographs (`flickr8k/boxes_dev.json` of the folder that `--data` "
+    "names; these boxes are not public, and without them the figures stay as they are): when the model reads a reference up "
+    "to the phrase's last word, the centre of the heaviest cell of its map is in the phrase's box for **{word:.1f} %**. The "
+    "caption's mean map: {mean_map:.1f} %. The middle of the picture, which needs no model: {centre:.1f} %."
 )
 NATS = "**{nats_per_character:.3f} nats per character** on the last 10 % of the text, {characters:,} characters."
+LEAST = 20  # inputs of a length, below which their figure says nothing
+ALIKE = "Their recipes are alike in everything but {}: the same examples, as many epochs, batches of the same size."
+TRIED = "{name}: {about} From `python -m training fit {name}`; its weights, of sha256 `{weights}`..., are not in this folder."
+UNITS = (
+    "Units that know where they are, chosen on dev text and measured on test text. Both are read in passages of about "
+    "{passage:,} characters, each from its beginning where a paragraph begins and nothing is open; layers count from 1, units "
+    "from 0."
+)
 CIDER = "CIDEr is CIDEr-D times 100, as the COCO evaluation computes it."
 
 
@@ -48,15 +59,17 @@ def values(metrics: Metrics, row: dict[str, float]) -> list[str]:
     return [number(row.get(column.key), column.unit, column.digits) for column in COLUMNS[metrics["task"]]]
 
 
-def figures(metrics: Metrics) -> str:
+def figures(metrics: Metrics, kin: Sequence[Metrics] = ()) -> str:
+    """`kin`: the figures of models that learnt the same in another way, to stand beside these."""
     if not metrics:
         return "## Figures\n\nNot measured yet."
-    parts = (
-        (measured, text, units)
-        if metrics["task"] == "complete"
-        else (measured, summary, beside, by_length, by_beam, search, seen, said)
-    )
-    return "\n\n".join(["## Figures", *(written for part in parts if (written := part(metrics)))])
+    if metrics["task"] == "complete":
+        parts = [measured(metrics), text(metrics), units(metrics)]
+    else:
+        compared = [related(metrics, kin), by_length(metrics, kin)]
+        rest = [part(metrics) for part in (by_beam, search, seen, said)]
+        parts = [measured(metrics), summary(metrics), beside(metrics), *compared, *rest]
+    return "\n\n".join(["## Figures", *filter(None, parts)])
 
 
 def measured(metrics: Metrics) -> str:
@@ -102,7 +115,7 @@ def beside(metrics: Metrics) -> str:
     ]
     if not rows:
         return ""
-    abouts = " ".join(f"{other['name']}: {other['about']}" for other in metrics["beside"])
+    abouts = " ".join(TRIED.format(**{**other, "weights": other["weights"][:16]}) for other in metrics["beside"])
     head = ["tried, not shipped", "test set", "search", *(column.name for column in COLUMNS[metrics["task"]])]
     return "\n".join([*table(head, rows), "", abouts])
 
@@ -120,41 +133,81 @@ def how(metrics: Metrics) -> str:
     return f"An output is {first['rule']}."
 
 
+def related(metrics: Metrics, kin: Sequence[Metrics]) -> str:
+    """The main figures of all that learnt the same, and in what else their recipes differ."""
+    if not kin:
+        return ""
+    members = sorted([metrics, *kin], key=lambda one: str(one["name"]))
+    columns = [column for column in COLUMNS[metrics["task"]] if column.key in MAIN[metrics["task"]]]
+    head = [f"{headlines.title(metrics, test)}, {column.name}" for test in metrics["tests"] for column in columns]
+    rows = [
+        [one["name"], f"{one['parameters']['trained']:,}", headlines.search_name(one)]
+        + [number(found["beam"].get(column.key), column.unit) for found in one["tests"].values() for column in columns]
+        for one in members
+    ]
+    recipes = [vars(RECIPES[one["name"]]) for one in members]
+    apart = {name for recipe in recipes for name in recipe if recipe[name] != recipes[0][name]} - {"name", "about", "model"}
+    lines = table(["learnt the same", "parameters", "search", *head], rows)
+    return "\n".join([*lines, "", ALIKE.format(" and ".join(["the model", *sorted(apart)]))])
+
+
 def few(metrics: Metrics, table_name: str) -> dict[str, list[dict[str, Any]]]:
     """The rows of a table by test set; of many languages only Hindi's."""
     found = {test: every[table_name] for test, every in metrics["tests"].items() if every.get(table_name)}
     return {"hi": found["hi"]} if len(found) > 3 and "hi" in found else found
 
 
-def by_length(metrics: Metrics) -> str:
+def enough(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those lengths that enough inputs have."""
+    return [row for row in rows if row["inputs"] >= LEAST]
+
+
+def span(row: dict[str, Any]) -> str:
+    return f"{row['from']}+" if row["to"] is None else f"{row['from']}-{row['to']}"
+
+
+def by_length(metrics: Metrics, kin: Sequence[Metrics]) -> str:
     tests = few(metrics, "by_length")
     if not tests:
         return ""
     key, unit = MAIN[metrics["task"]][0], next(iter(tests.values()))[0]["unit"]
-    edges = dict(sorted({row["from"]: row["to"] for rows in tests.values() for row in rows}.items()))
-    head = [f"{low}+" if high is None else f"{low}-{high}" for low, high in edges.items()]
+    edges = {
+        row["from"]: span(row) for row in sorted((row for rows in tests.values() for row in rows), key=lambda row: row["from"])
+    }
+
+    def spread(label: str, cells: dict[int, str]) -> list[str]:
+        return [label, *(cells.get(low, "") for low in edges)]
+
     lines = []
     for test, rows in tests.items():
-        known = {row["from"]: row[key] for row in rows}
-        lines.append([headlines.title(metrics, test), *(number(known.get(low)) for low in edges)])
-    return "\n".join([f"{column_name(metrics)} by length of the source, in {unit}:", "", *table(["", *head], lines)])
+        name = headlines.title(metrics, test)
+        lines.append(spread(f"{name}: inputs", {row["from"]: f"{row['inputs']:,}" for row in rows}))
+        for one in [metrics, *kin]:
+            known = {row["from"]: number(row[key]) for row in enough(one["tests"].get(test, {}).get("by_length", ()))}
+            lines.append(spread(name if one is metrics else f"{name}: {one['name']}", known))
+    return "\n".join([f"{column_name(metrics)} by length of the source, in {unit}:", "", *table(["", *edges.values()], lines)])
 
 
 def by_beam(metrics: Metrics) -> str:
-    tests = few(metrics, "by_beam")
+    """A row a test set; of many languages one, their mean."""
+    tests = {test: found["by_beam"] for test, found in metrics["tests"].items() if found.get("by_beam")}
     if not tests:
         return ""
-    key = MAIN[metrics["task"]][0]
-    sizes = [str(row["size"]) for row in next(iter(tests.values()))]
+    key, every = MAIN[metrics["task"]][0], list(tests.values())
+    sizes = [str(row["size"]) for row in every[0]]
     rows = [
         [headlines.title(metrics, test), f"{found[0]['inputs']:,}", *(number(row[key]) for row in found)]
         for test, found in tests.items()
     ]
+    if "mean" in metrics:
+        means = [sum(row[key] for row in column) / len(column) for column in zip(*every)]
+        rows = [[f"mean of {len(every)} languages", f"{sum(found[0]['inputs'] for found in every):,}", *map(number, means)]]
     return "\n".join([f"{column_name(metrics)} by beam size:", "", *table(["", "inputs", *sizes], rows)])
 
 
 def column_name(metrics: Metrics) -> str:
-    return next(column.name for column in COLUMNS[metrics["task"]] if column.key == MAIN[metrics["task"]][0]).capitalize()
+    name = next(column.name for column in COLUMNS[metrics["task"]] if column.key == MAIN[metrics["task"]][0])
+    return name[:1].upper() + name[1:]
 
 
 def search(metrics: Metrics) -> str:
@@ -185,7 +238,7 @@ def units(metrics: Metrics) -> str:
     rows = [
         [
             name,
-            str(row["layer"]),
+            str(row["layer"] + 1),
             str(row["unit"]),
             row["measure"].replace("auc", "AUC"),
             f"{row['dev']:.3f}",
@@ -197,4 +250,4 @@ def units(metrics: Metrics) -> str:
     if not rows:
         return ""
     lines = table(["tracks", "layer", "unit", "measure", "dev", "test"], rows)
-    return "\n".join(["Units that know where they are, chosen on dev text and measured on test text:", "", *lines])
+    return "\n".join([UNITS.format(passage=PASSAGE), "", *lines])

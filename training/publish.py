@@ -11,6 +11,7 @@ from seqdemo.checkpoints.bundled import bundled_names
 from seqdemo.checkpoints.folder import CARD
 from seqdemo.checkpoints.pins import pin
 from seqdemo.checkpoints.publication import push_files
+from seqdemo.checkpoints.store import open_folder
 from seqdemo.errors import InputError
 from training import card
 
@@ -23,10 +24,11 @@ Note = Callable[[str], None]
 
 
 def publish(folder: str | Path, repo: str, private: bool = False, dry_run: bool = False, note: Note | None = None) -> Published:
-    """One checkpoint as one model repository, with its card; a folder without a card gets the one its figures give."""
-    folder = Path(folder)
-    rendered = "" if (folder / CARD).exists() else card.render(folder)
-    return push(folder, repo, private, dry_run, note=note, card=rendered)
+    """One checkpoint as one model repository, with its card, which says how to load it from there; a folder without a card gets
+    the one its figures give."""
+    opened, _ = open_folder(Path(folder))
+    written = opened.read(CARD).decode("utf-8", "replace") if CARD in opened else card.render(opened.path)
+    return push(folder, repo, private, dry_run, note=note, card=card.published_as(written, repo))
 
 
 def publish_all(owner: str, private: bool = False, dry_run: bool = False, note: Note | None = None) -> list[Published]:

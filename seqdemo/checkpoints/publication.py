@@ -50,8 +50,8 @@ class Published:
 
 
 def staged(folder: str | Path, card: str = "") -> dict[str, bytes]:
-    """The files of a checkpoint as its repository holds them: those the manifest names, the card (`card` where the folder has
-    none), the shared CNN copied in, and a manifest of it all. A folder that would not load is not published."""
+    """The files of a checkpoint as its repository holds them: those the manifest names, the card (`card` in its place), the
+    shared CNN copied in, and a manifest of it all. A folder that would not load is not published."""
     opened, config = open_folder(Path(folder))
     if config["tokenizers"]:
         load_folder(opened.path)
@@ -60,7 +60,7 @@ def staged(folder: str | Path, card: str = "") -> dict[str, bytes]:
     names = [name for name in opened.manifest if name != CARD]
     staged = {name: opened.checked(name) for name in names}
     if CARD in opened or card:
-        staged[CARD] = opened.read(CARD) if CARD in opened else card.encode()
+        staged[CARD] = card.encode() if card else opened.read(CARD)
     if "shared" in config:
         staged[config["shared"]["cnn"]["file"]] = read_cnn(opened, config["shared"]["cnn"])
     return {**staged, MANIFEST: manifest_of(staged)}
