@@ -75,10 +75,16 @@ def test_languages_are_named_in_words(tmp_path: Path) -> None:
 
 def test_a_frozen_result_of_another_model_or_question_is_not_shown(answers: Answers, tmp_path: Path) -> None:
     freeze(tmp_path, answers.service)
-    assert Catalogue(tmp_path).frozen_answer("complete") is not None
-    (tmp_path / "letters-english" / "manifest.json").write_text("{}")
-    assert Catalogue(tmp_path).frozen_answer("complete") is None
-    assert Catalogue(tmp_path).frozen_answer("translate") is not None
+    for name, shown in (("README.md", True), ("metrics.json", True), ("model.safetensors", False)):
+        manifest = {"files": {name: {"sha256": "0" * 64, "size": 1}}}
+        (tmp_path / "letters-english" / "manifest.json").write_text(json.dumps(manifest))
+        assert (Catalogue(tmp_path).frozen_answer("complete") is not None) == shown
+        assert Catalogue(tmp_path).frozen_answer("translate") is not None
+
+
+@pytest.mark.parametrize("task", checks.TASKS)
+def test_every_page_opens_with_a_worked_result_of_the_models_that_ship(root: Path, task: str) -> None:
+    assert Catalogue(root / "checkpoints").frozen_answer(task) is not None, "run python -m seqdemo.ui.freeze"
 
 
 def test_an_example_opens_with_the_model_it_was_mined_with(tmp_path: Path) -> None:

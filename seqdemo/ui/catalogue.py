@@ -21,6 +21,7 @@ from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults, starting
 
 EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "columns", "outputs", "checkpoint")
 LONGEST_OPENING = 60  # characters
+TELLING = ("README.md", "metrics.json")
 ON_MODELS_PAGE = ("sizes", "card", "headline")
 WORDS = {
     "translate": {
@@ -178,9 +179,15 @@ def _card(folder: Path) -> dict[str, Any] | None:
 
     try:
         card = card_of(json.loads(read("config.json")), json.loads(read("metrics.json") or "{}"), read("README.md"))
-    except (OSError, ValueError, KeyError, TypeError):
+        return {**card, "revision": _mark(json.loads(read("manifest.json") or "{}"))}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return {**card, "revision": hashlib.sha256(read("manifest.json").encode()).hexdigest()[:12]}
+
+
+def _mark(manifest: dict[str, Any]) -> str:
+    """Of the files that decide what a checkpoint answers: its card and its figures are not among them."""
+    deciding = {name: part for name, part in manifest.get("files", {}).items() if name not in TELLING}
+    return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
