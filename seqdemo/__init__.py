@@ -8,6 +8,8 @@ text, images                            what goes in and comes out
 cells, cnn, products, attention         the parts of a network
 encoders, decoders, whatif, model       the networks, and how a step consults its edits
 search, trace, checkpoints, figures     search a step function; replay; save and load; draw
+gradients                               on demand: connectivity, and norms through time
+prompts                                 an input ready for a model
 playground                              run, replay, score: where text, model, search and trace meet
 commandline, ui                         who asks: a terminal, a page
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from seqdemo.config import SearchOptions
     from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Force
     from seqdemo.errors import InputError
-    from seqdemo.playground import replay, run, score
+    from seqdemo.playground import replay, run, score, search_error
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,7 @@ _HOMES = {
     "replay": "playground",
     "run": "playground",
     "score": "playground",
+    "search_error": "playground",
 }
 
 __all__ = [
@@ -62,6 +65,7 @@ __all__ = [
     "replay",
     "run",
     "score",
+    "search_error",
 ]
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from seqdemo.config import CELL_GATES, EOS, ModelConfig, SearchOptions, from_json
 from seqdemo.errors import InputError
 
@@ -18,8 +20,21 @@ DIRECTIONS = ("forward", "backward")
 MOST_EDITS = 50
 
 
+def plain(value: Any) -> Any:
+    """Numbers of NumPy, such as those of a Trace, as Python's own; arrays as tuples."""
+    if isinstance(value, np.ndarray):
+        value = tuple(value.tolist())
+    return tuple(map(plain, value)) if isinstance(value, tuple) else value.item() if isinstance(value, np.generic) else value
+
+
+class Plain:
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, plain(value))
+
+
 @dataclass(frozen=True)
-class Force:
+class Force(Plain):
     """The target tokens from `position` on must be `tokens` (a word of several pieces is one edit)."""
 
     position: int
@@ -27,7 +42,7 @@ class Force:
 
 
 @dataclass(frozen=True)
-class Ban:
+class Ban(Plain):
     """The target tokens from `position` on must not be exactly `tokens`."""
 
     position: int
@@ -35,7 +50,7 @@ class Ban:
 
 
 @dataclass(frozen=True)
-class AttentionRow:
+class AttentionRow(Plain):
     """At target `position` attention is this row, over the source; it is normalised to sum to 1."""
 
     position: int
@@ -43,7 +58,7 @@ class AttentionRow:
 
 
 @dataclass(frozen=True)
-class AttentionBlend:
+class AttentionBlend(Plain):
     """At every step (or only at `positions`) attention moves by `factor` towards 'uniform', 'last' or 'nothing'.
 
     'nothing' leaves the row and scales the context vector by 1 - factor.
@@ -55,7 +70,7 @@ class AttentionBlend:
 
 
 @dataclass(frozen=True)
-class ClampGate:
+class ClampGate(Plain):
     """Gate `gate` of layer `layer` is held at `value` for the given units and steps (None: all of them).
 
     `value` is a number, 'mean' (each unit's mean over the untouched greedy output), or one number for each unit of the layer.

@@ -115,7 +115,7 @@ class SearchError:
     """Whether a beam missed the best output: known to have, known not to have, or (None) not known."""
 
     missed: bool | None
-    gap: float  # score of exact search's best minus that of the beam's best; NaN where one of them has no complete output
+    gap: float | None  # score of exact search's best minus that of the beam's best; None where one has no complete output
     sentence: str
 
 

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from seqdemo.cells import Cell, Gates
-from seqdemo.config import BOS, EOS
+from seqdemo.cells import Gates
+from seqdemo.config import BOS, EOS, PAD
 from seqdemo.edits import ClampGate, Edit, check_edits, edit_to_json, forced_pieces, whole
-from seqdemo.encoders import TextEncoder
 from seqdemo.errors import InputError
 from seqdemo.model import NEVER_SAID, LanguageModel, Seq2Seq, log_probabilities
 from seqdemo.records import Price, Trace
@@ -25,7 +23,6 @@ from seqdemo.whatif import WhatIf, resolved
 Source = Sequence[int] | Tensor | None  # piece numbers, a picture (or its grid), or nothing for a language model
 Model = Seq2Seq | LanguageModel
 ALTERNATIVES = 10
-MOST_JACOBIANS = 120  # each has (twice the hidden size) squared numbers, and all are held at once
 
 
 class Replay(NamedTuple):
@@ -105,10 +102,18 @@ def check_source(model: Model, source: Source) -> None:
     if model.config.encoder == "image":
         if not isinstance(source, Tensor):
             raise InputError("This model reads a picture, or the grid its CNN made of one.")
+        check_picture(model, source)
     elif model.config.encoder == "text" and (
-        isinstance(source, Tensor) or not source or not all(whole(token, vocabulary) for token in source)
+        isinstance(source, Tensor) or not source or not all(whole(token, vocabulary) and token != PAD for token in source)
     ):
-        raise InputError(f"A source has at least one piece, each a number below {vocabulary}.")
+        raise InputError(f"A source has at least one piece, each a number below {vocabulary} and none of them <pad>.")
+
+
+def check_picture(model: Model, source: Tensor) -> None:
+    cnn = cast(Any, model).encoder.cnn
+    shapes = {(3, cnn.size, cnn.size), (cnn.grid**2, cnn.channels)}
+    if tuple(source.shape) not in shapes | {(1, *shape) for shape in shapes}:
+        raise InputError(f"A picture is 3 x {cnn.size} x {cnn.size}, its grid {cnn.grid**2} x {cnn.channels}; this is not.")
 
 
 def positions_of(model: Model, source: Source) -> int:
@@ -209,80 +214,3 @@ def price_of_state(model: Model, source: Source, target: Sequence[int], edits: t
     before, _ = logp_of(model, source, target)
     after, _ = logp_of(model, source, target, edits, room)
     return Price("state", after - before, before, after, ())
-
-
-def connectivity(model: Seq2Seq, source: Sequence[int], target: Sequence[int], position: int) -> np.ndarray:
-    """d log p(y_t) / d e(x_j) for t = `position`: an array of source position x embedding."""
-    if model.config.encoder != "text":
-        raise InputError("Connectivity is that of an output piece to the words read; this model reads none.")
-    check(model, source, target)
-    if not whole(position, len(target)):
-        raise InputError(f"Position {position} is outside this output of {len(target)} pieces, counted from 0.")
-    caught: list[Tensor] = []
-    hook = _embedding_leaf(caught)
-    with torch.enable_grad():
-        encoded = model.encoder(hook(model.embed_source(source_tensors(source)[0])), source_tensors(source)[1])
-        state = model.decoder.start(model.decoder.prepare(encoded.memory))
-        inputs_1T = torch.tensor([[BOS, *target[:position]]], dtype=torch.long)
-        for zx_1G in model.decoder.stack.first.project(model.embed_target(inputs_1T)).unbind(1):
-            done = model.decoder.step(zx_1G, state)
-            state = done.state
-        logp = F.log_softmax(model.readout(done.features_KR), 1)[0, target[position]]
-        (gradient_1SE,) = torch.autograd.grad(logp, caught)
-    return gradient_1SE[0].numpy()
-
-
-def _embedding_leaf(caught: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    def leaf(x: Tensor) -> Tensor:
-        caught.append(x.detach().requires_grad_())
-        return caught[-1]
-
-    return leaf
-
-
-def through_time(model: Model, source: Sequence[int], direction: str = "forward") -> np.ndarray:
-    """The norm of d state_T / d state_t for every t, in the first layer of the encoder (or of a language model, which reads
-    <bos> before `source`): how much of a distant past a small push still reaches. The product of the Jacobians of the steps
-    between, its largest stretch. Of the layers above nothing is said."""
-    if len(source) > MOST_JACOBIANS:
-        raise InputError(f"Gradients are followed through at most {MOST_JACOBIANS} pieces, not {len(source)}; shorten the text.")
-    if isinstance(model, LanguageModel):
-        return _through_text(model, source, direction)
-    cell = _first_cell(model, direction)
-    check_source(model, source)
-    steps = cell.project(model.embed_source(torch.tensor([list(source)])).detach()).unbind(1)
-    return _stretches(cell, steps[::-1] if direction == "backward" else steps)
-
-
-def _through_text(model: LanguageModel, text: Sequence[int], direction: str) -> np.ndarray:
-    check_target(model, text)
-    if direction != "forward":
-        raise InputError(f"A language model does not read in the direction {direction!r}.")
-    cell = model.stack.first
-    return _stretches(cell, cell.project(model.embed_target(torch.tensor([[BOS, *text]])).detach()).unbind(1))[1:]
-
-
-def _first_cell(model: Seq2Seq, direction: str) -> Cell:
-    if not isinstance(model.encoder, TextEncoder) or direction not in model.encoder.directions:
-        raise InputError(f"This encoder does not read in the direction {direction!r}.")
-    first: Any = model.encoder.layers[0]
-    cell: Cell = first[model.encoder.directions.index(direction)]
-    return cell
-
-
-def _stretches(cell: Cell, steps: Sequence[Tensor]) -> np.ndarray:
-    state = cell.initial(steps[0].new_zeros(1, cell.hidden))
-    kind, size = type(state), len(state)
-
-    def flat_step(flat: Tensor, zx_1G: Tensor) -> Tensor:
-        return torch.cat(tuple(cell.step(zx_1G, kind(*flat[None].chunk(size, 1)))[0]), 1)[0]
-
-    flat, jacobians = torch.cat(tuple(state), 1)[0], []
-    for zx_1G in steps:
-        jacobians.append(torch.func.jacrev(flat_step)(flat, zx_1G).detach())
-        flat = flat_step(flat, zx_1G).detach()
-    product, norms = torch.eye(len(flat), dtype=flat.dtype), [1.0]
-    for jacobian in reversed(jacobians[1:]):
-        product = product @ jacobian
-        norms.append(float(torch.linalg.matrix_norm(product, 2)))
-    return np.array(norms[::-1])

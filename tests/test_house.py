@@ -25,6 +25,7 @@ LAYERS = (
     {"encoders", "decoders"},
     {"model", "whatif"},
     {"trace", "checkpoints", "search", "figures"},
+    {"gradients", "prompts"},
     {"playground"},
     {"ui", "commandline"},
     {"__main__"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Force, c
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
 from seqdemo.search import Found, search
-from seqdemo.trace import connectivity, follow, logp_of, price_of_state, price_of_tokens, replay, resolve, through_time
+from seqdemo.trace import follow, logp_of, price_of_state, price_of_tokens, replay, resolve
 from seqdemo.whatif import WhatIf, constrain
 
 VOCABULARY, SOURCE = 17, (5, 9, 4, 11, 6)
@@ -262,7 +261,8 @@ def test_records_come_back_from_json_unchanged() -> None:
         records.Certificate(False, 7, -math.inf, -math.inf, "Nothing.", 0.1),
         records.Certificate(True, 7, -2.5, -math.inf, "Proved.", 0.1),
         records.Hypothesis((4, EOS), (-1.0, -math.inf), -math.inf, -math.inf, True),
-        records.SearchError(None, 0.0, "Not known."),
+        records.SearchError(None, None, "Not known."),
+        records.SearchError(True, 0.5, "Search error."),
     ],
     ids=str,
 )
@@ -275,6 +275,26 @@ def test_records_of_what_is_impossible_are_json_for_any_reader(record: object) -
 def test_what_no_model_says_is_not_replayed(target: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=f"a number below {VOCABULARY} and neither <pad> nor <bos>"):
         follow(tiny(), SOURCE, target)
+
+
+@pytest.mark.parametrize("source", [(5, 0, 7), (), (5, VOCABULARY)], ids=str)
+def test_what_no_encoder_reads_is_not_replayed(source: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=f"each a number below {VOCABULARY} and none of them <pad>"):
+        follow(tiny(), source, (4, EOS))
+
+
+def test_numbers_of_a_trace_go_into_edits_as_they_are() -> None:
+    trace = follow(tiny(), SOURCE, (4, 5, EOS))
+    assert trace.attention is not None
+    runner_up, row = trace.top_tokens[0, 1], trace.attention[1]
+    edits = (
+        Force(0, (runner_up,)),
+        AttentionRow(np.int64(1), row),
+        ClampGate("decoder", "forget", np.float32(0.5), units=row.argsort()[:2]),
+    )
+    check_edits(edits, tiny().config, len(SOURCE), LIMIT)
+    assert edits[0] == Force(0, (int(runner_up),)) and edits[1].weights == tuple(row.tolist())
+    assert [edit_from_json(json.loads(json.dumps(edit_to_json(edit)))) for edit in edits] == list(edits)
 
 
 @given(st.sampled_from([Force(0, (4, 5)), Ban(3, (7,)), AttentionRow(1, (0.5, 0.5)), AttentionBlend(0.5, "last", (1, 2))]))
@@ -358,81 +378,6 @@ def test_anything_posted_as_an_edit_is_an_edit_or_a_sentence(value: object) -> N
         check_edits((edit_from_json(posted),), tiny().config, 5, LIMIT)
     with pytest.raises(InputError):
         edit_from_json(value)
-
-
-@pytest.mark.parametrize("position", [0, 2])
-def test_connectivity_is_the_slope_of_the_log_probability(position: int) -> None:
-    model, target = tiny().double(), (4, 5, 6, EOS)
-    gradient_SE = connectivity(model, SOURCE, target, position)
-    push = torch.zeros(len(SOURCE), 12, dtype=torch.float64)
-    push[1, 3] = 1e-5
-    plain = model.embed_source.forward
-
-    def total(sign: int) -> float:
-        model.embed_source.forward = lambda ids: plain(ids) + sign * push  # type: ignore[method-assign]
-        value = replay(model, SOURCE, target).logp_TV[position, target[position]]
-        model.embed_source.forward = plain  # type: ignore[method-assign]
-        return float(value)
-
-    assert gradient_SE[1, 3] == pytest.approx((total(1) - total(-1)) / 2e-5, rel=1e-4, abs=1e-8)
-
-
-def largest_stretch(cell: Any, zx_1TG: torch.Tensor, state: Any) -> float:
-    """The spectral norm of d (state after these steps) / d state."""
-
-    def after(flat: torch.Tensor) -> torch.Tensor:
-        now = type(state)(*flat[None].chunk(len(state), 1))
-        for zx_1G in zx_1TG.unbind(1):
-            now, _ = cell.step(zx_1G, now)
-        return torch.cat(tuple(now), 1)[0]
-
-    jacobian = torch.autograd.functional.jacobian(after, torch.cat(tuple(state), 1)[0].detach())
-    return float(torch.linalg.matrix_norm(jacobian, 2))
-
-
-@pytest.mark.parametrize("cell", CELL_GATES)
-def test_gradients_through_time_are_the_largest_stretch_of_the_jacobian(cell: str) -> None:
-    model = tiny(cell).double()
-    norms = through_time(model, SOURCE)
-    assert len(norms) == len(SOURCE) and norms[-1] == pytest.approx(1)
-    read = model.encoder.layers[0][0]
-    zx = read.project(model.embed_source(torch.tensor([SOURCE]))).detach()
-    state = read.initial(torch.zeros(1, 8, dtype=torch.float64))
-    for t in range(3):
-        state, _ = read.step(zx[:, t], state)
-
-    assert norms[2] == pytest.approx(largest_stretch(read, zx[:, 3:5], state), rel=1e-6)
-
-
-def test_gradients_through_a_text_begin_after_its_opening() -> None:
-    torch.manual_seed(0)
-    model = LanguageModel(ModelConfig(VOCABULARY, encoder="none", embedding=8, decoder_hidden=12, features=0)).eval().double()
-    norms = through_time(model, (4, 5, 6))
-    cell = model.stack.first
-    zx = cell.project(model.embed_target(torch.tensor([[BOS, 4, 5, 6]]))).detach()
-    state = cell.initial(torch.zeros(1, 12, dtype=torch.float64))
-    for t in range(2):
-        state, _ = cell.step(zx[:, t], state)
-
-    assert len(norms) == 3 and norms[0] == pytest.approx(largest_stretch(cell, zx[:, 2:4], state), rel=1e-6)
-
-
-def test_what_has_no_gradients_to_show_is_told_so() -> None:
-    language = LanguageModel(ModelConfig(VOCABULARY, encoder="none", embedding=8, decoder_hidden=12, features=0)).eval()
-    for position in (1.5, True, -1, 2, "0"):
-        with pytest.raises(InputError, match="outside this output of 2 pieces"):
-            connectivity(tiny(), SOURCE, (4, EOS), position)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="this model reads none"):
-        connectivity(language, SOURCE, (4, EOS), 0)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="does not read in the direction 'backward'"):
-        through_time(language, (4, 5), "backward")
-    for model in (tiny(), language):
-        with pytest.raises(InputError, match="at least one piece"):
-            through_time(model, ())
-        with pytest.raises(InputError, match="at most 120 pieces"):
-            through_time(model, (4,) * 121)
-    with pytest.raises(InputError, match="A source has at least one piece"):
-        connectivity(tiny(), (), (4, EOS), 0)
 
 
 def test_a_language_model_is_replayed_clamped_and_forced() -> None:
