@@ -1,6 +1,6 @@
 """The one place where text, model, search and trace meet.
 
-prompt  ->  prepare (check, cut up, encode)  ->  search under edits  ->  the tree, the hypotheses and their prices
+prompt (checked, cut up)  ->  search under edits  ->  the tree, the hypotheses and their prices
         ->  replay of any of them
 """
 
@@ -28,40 +28,18 @@ from seqdemo.edits import (
     forced_pieces,
 )
 from seqdemo.errors import InputError
-from seqdemo.images import Picture, read_picture
 from seqdemo.model import LanguageModel, Seq2Seq, StepFunction
-from seqdemo.records import Certificate, Hypothesis, Price, SearchTree, Trace
+from seqdemo.prompts import MOST_CHARACTERS, MOST_PIECES, MOST_TEXT, Prompt, cut_up, far_from_training, prepare, tokenizer, unseen
+from seqdemo.records import Certificate, Hypothesis, Price, SearchError, SearchTree, Trace
 from seqdemo.search import Found, search
+from seqdemo.search import search_error as error_between
 from seqdemo.state import Memory, join, select
-from seqdemo.text import SPACE_MARK, Characters, Pieces, Tokenizer
-from seqdemo.trace import Source, check_source, follow, holds, positions_of, price_of_state, price_of_tokens, resolve
+from seqdemo.text import Pieces
+from seqdemo.trace import check_source, follow, holds, positions_of, price_of_state, price_of_tokens, resolve
 from seqdemo.whatif import WhatIf, constrain
-
-MOST_PIECES = 120
-MOST_CHARACTERS = 1_000
-MOST_TEXT = 5_000  # characters, for a language model
-CAPTION_LIMIT = 40
-COMPLETION_LIMIT = 120
-USUAL_PIECES = 40  # few training sentences are longer
 
 Progress = Callable[[int, float, float], None]
 Cancel = Callable[[], bool]
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """An input, ready for a model: what it is cut into, what the model reads, and how far it lies from training data."""
-
-    pieces: Pieces
-    source: Source  # for a language model None: its prompt is the beginning of the output
-    limit: int  # the longest output
-    far: str = ""
-    picture: Picture | None = None
-    language: str = ""
-
-    @property
-    def prefix(self) -> tuple[int, ...]:
-        return self.pieces.ids if self.source is None else ()
 
 
 @dataclass(frozen=True)
@@ -83,95 +61,10 @@ class Run:
     def source(self) -> Pieces:
         return self.prompt.pieces
 
-
-def usable_text(which: Tokenizer, text: Any, most: int) -> str:
-    """The text, if it is one and, as `which` reads it, has at most so many characters."""
-    if not isinstance(text, str):
-        raise InputError("The input must be text.")
-    if any(0xD800 <= ord(char) <= 0xDFFF for char in text):
-        raise InputError("This text holds half of a character (a lone surrogate); paste it again from its source.")
-    length = len(which.clean(text))
-    if length > most:
-        raise InputError(f"This text has {length:,} characters; the limit is {most:,}. Shorten it.")
-    return text
-
-
-def cut_up(which: Tokenizer, text: Any, most: int, tag: str = "") -> Pieces:
-    """A text in pieces. Where some are unknown, a letter or digit at least must be known: else the model would read blanks."""
-    text = usable_text(which, text, most)
-    pieces = which.encode(text, tag) if isinstance(which, Characters) else which.encode(text)
-    read = list(zip(pieces.strings, pieces.known))[bool(tag) :]
-    if not all(pieces.known) and not any(known and any(map(str.isalnum, string)) for string, known in read):
-        raise InputError("The model knows none of these letters; type a text in the language and script it was trained on.")
-    return pieces
-
-
-def tokenizer(which: Tokenizer | None) -> Tokenizer:
-    if which is None:
-        raise InputError("This checkpoint has no tokenizer for that side.")
-    return which
-
-
-def prepare(checkpoint: Checkpoint, given: Any, language: str = "") -> Prompt:
-    """Text, or for a captioner a picture (bytes, a path, or one opened by Pillow), as a Prompt."""
-    if checkpoint.task == "caption":
-        return prepare_picture(checkpoint, given)
-    if checkpoint.task == "complete":
-        pieces = cut_up(tokenizer(checkpoint.target_text), given, MOST_TEXT)
-        return Prompt(pieces, None, COMPLETION_LIMIT, far_from_training(pieces))
-    source_text = tokenizer(checkpoint.source_text)
-    language = target_language(checkpoint, language)
-    tagged = isinstance(source_text, Characters) and len(checkpoint.languages) > 1
-    pieces = cut_up(source_text, given, MOST_CHARACTERS, language if tagged else "")
-    if len(pieces.ids) <= tagged:
-        raise InputError("There is no text to read: type at least one letter.")
-    if len(pieces.ids) > MOST_PIECES:
-        raise InputError(f"This text is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
-    return Prompt(pieces, pieces.ids, 2 * len(pieces.ids) + 10, far_from_training(pieces), language=language)
-
-
-def target_language(checkpoint: Checkpoint, asked: str) -> str:
-    """The language asked for, or the first there is; '' where a checkpoint names none."""
-    only = str(checkpoint.config.get("target_language", ""))
-    languages = checkpoint.languages or ((only,) if only else ())
-    if asked and asked not in languages:
-        known = f"it knows {', '.join(languages)}" if languages else "leave the language out"
-        raise InputError(f"{checkpoint.name} has no target language {asked!r}; {known}.")
-    return asked or (languages[0] if languages else "")
-
-
-def prepare_picture(checkpoint: Checkpoint, given: Any) -> Prompt:
-    if given is None:
-        raise InputError("There is no picture: drop one, paste one, or choose an example.")
-    encoder: Any = seq2seq(checkpoint).encoder
-    picture = read_picture(given, encoder.cnn.size)
-    with torch.inference_mode():
-        grid_1SC = encoder.grid(picture.pixels[None])
-    return Prompt(Pieces((), (), ()), grid_1SC, CAPTION_LIMIT, picture=picture)
-
-
-def seq2seq(checkpoint: Checkpoint) -> Seq2Seq:
-    if not isinstance(checkpoint.model, Seq2Seq):
-        raise InputError(f"{checkpoint.name} is a language model; it has no source to read.")
-    return checkpoint.model
-
-
-def unseen(pieces: Pieces, what: str = "this") -> str:
-    unknown = sum(not known for known in pieces.known)
-    number = "1 piece" if unknown == 1 else f"{unknown} pieces"
-    return f"The model has never seen {number} of {what}"
-
-
-def far_from_training(pieces: Pieces) -> str:
-    """A sentence when this input is unlike what models here were trained on; empty otherwise."""
-    words = max(1, sum(piece.startswith(SPACE_MARK) for piece in pieces.strings))
-    if not all(pieces.known):
-        return f"{unseen(pieces)}; it reads a blank there."
-    if any(piece.startswith(SPACE_MARK) for piece in pieces.strings) and len(pieces.ids) > 3.5 * words + 3:
-        return "These words fall into unusually small pieces: the model hardly saw any like them in training."
-    if len(pieces.ids) > USUAL_PIECES and SPACE_MARK in "".join(pieces.strings):
-        return "This is longer than nearly everything the model was trained on."
-    return ""
+    @property
+    def limit(self) -> int:
+        """How long an output might be."""
+        return longest(self.prompt, self.options)
 
 
 def check(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> None:
@@ -329,6 +222,13 @@ def priced(
     if inside:
         prices.append(price_of_state(model, prompt.source, prefix + new, inside, room(prompt, options)))
     return tuple(prices)
+
+
+def search_error(exact: Run, beam: Run) -> SearchError:
+    """Whether a beam missed the best output, by an exact search of the same input under the same edits."""
+    if (exact.checkpoint, exact.edits) != (beam.checkpoint, beam.edits) or not exact.prompt.reads_as(beam.prompt):
+        raise InputError("Compare searches of the same input, by the same checkpoint and under the same edits.")
+    return error_between(*(Found(one.tree, one.hypotheses, one.certificate, one.options, one.limit) for one in (exact, beam)))
 
 
 def replay(checkpoint: Checkpoint, run: Run, tokens: Sequence[int]) -> Trace:

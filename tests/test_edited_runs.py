@@ -14,7 +14,8 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.errors import InputError
-from seqdemo.playground import Prompt, Run, find, prepare, replay, run, trace
+from seqdemo.playground import Run, find, replay, run, trace
+from seqdemo.prompts import Prompt, prepare
 from seqdemo.text import Pieces
 from tests import tiny
 

@@ -19,7 +19,7 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, ModelConfig, SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, Seq2Seq
-from seqdemo.playground import Prompt
+from seqdemo.prompts import Prompt
 from seqdemo.text import SPECIALS, Characters, Words
 from training import __main__ as command_line
 from training import compare, decoding, evaluate, long_texts, optimum, pointing, scores, units

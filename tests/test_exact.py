@@ -206,6 +206,10 @@ def test_a_search_error_is_told_from_none_and_from_not_knowing() -> None:
     assert "budget spent after 1 expansion: nothing better than" in search_error(unsure, wide).sentence
     with pytest.raises(InputError, match="Only exact search"):
         search_error(wide, narrow)
+    ends_at_once = lookup_step(lambda read: [math.log(1.0 if token == EOS else 1e-9) for token in range(5)])
+    (elsewhere,) = search(*ends_at_once, 1, SearchOptions(beam=2), [4])
+    with pytest.raises(InputError, match="differ in their input or their edits"):
+        search_error(exact, elsewhere)
 
 
 def test_no_search_error_is_claimed_of_an_output_that_broke_off() -> None:
@@ -214,7 +218,7 @@ def test_no_search_error_is_claimed_of_an_output_that_broke_off() -> None:
     (beam,) = search(table.step, table.start(), 1, SearchOptions(min_length=6), [9])
     assert unfinished.hypotheses[0].score > beam.hypotheses[0].score and not unfinished.complete(unfinished.hypotheses[0])
     error = search_error(unfinished, beam)
-    assert error.missed is None and math.isnan(error.gap)
+    assert error.missed is None and error.gap is None
     assert error.sentence == "Not known: budget spent after 7 expansions: no complete output was found."
 
 

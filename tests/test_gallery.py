@@ -232,7 +232,7 @@ def test_rows_are_tried_once_for_every_word_and_state() -> None:
 
 
 def run_prompt(text: str) -> Any:
-    from seqdemo.playground import Prompt
+    from seqdemo.prompts import Prompt
 
     pieces = LETTERS.encode(text)
     return Prompt(pieces, pieces.ids, 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,9 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, PAD, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.errors import InputError
-from seqdemo.playground import Run, find, prepare, replay, run, scorable, score, scores, trace
+from seqdemo.playground import Run, find, replay, run, scorable, score, scores, trace
+from seqdemo.playground import search_error as search_error_of_runs
+from seqdemo.prompts import prepare
 from seqdemo.records import Hypothesis
 from seqdemo.search import search_error
 from tests import tiny
@@ -146,6 +149,27 @@ def test_a_search_error_is_named(model: Maker) -> None:
     for exact, beam, error in zip(exacts, beams, errors):
         assert error.missed == (exact.hypotheses[0].tokens != beam.hypotheses[0].tokens)
     assert any(error.missed for error in errors)
+    for prompt, error in zip(prompts, errors):
+        exact, greedy = (run(checkpoint, prompt, options(strategy, nbest=1)) for strategy in ("exact", "greedy"))
+        assert search_error_of_runs(exact, greedy).missed == error.missed
+    other = run(checkpoint, INPUTS["translate"][0], edits=(Ban(0, (7,)),))
+    for one in (greedy, other):
+        with pytest.raises(InputError, match="Compare searches of the same input"):
+            search_error_of_runs(run(checkpoint, INPUTS["translate"][0], options("exact", nbest=1)), one)
+
+
+def test_pictures_are_compared_by_what_is_read(model: Maker) -> None:
+    one, same, other = (prepare(model("caption"), picture(seed)) for seed in (0, 0, 1))
+    assert one.reads_as(same) and not one.reads_as(other) and not one.reads_as(prepare(model("translate"), "Ein kind."))
+
+
+def test_a_grid_of_another_shape_is_told_so(model: Maker) -> None:
+    checkpoint = model("caption")
+    prompt = prepare(checkpoint, picture(0))
+    assert isinstance(prompt.source, torch.Tensor)
+    for wrong in (prompt.source[:, :, :-1], prompt.source[:, :-1], prompt.source[0, 0]):
+        with pytest.raises(InputError, match="A picture is 3 x"):
+            trace(checkpoint, replace(prompt, source=wrong), (4, EOS))
 
 
 @pytest.mark.parametrize(("task", "strategy"), CASES)

@@ -238,7 +238,8 @@ def test_the_tree_holds_the_best_candidates_of_each_step(table: Tables, beam: in
         taken = tree.fate[here] != 1
         assert (tree.fate[here] == 0).sum() <= beam >= (tree.fate[here] == 2).sum()
         assert taken.sum() <= (beam if finished == "stay" or step == 4 else 2 * beam)
-        assert len(here) == min(2 * beam, len(totals)) if finished == "free" else len(here) <= 2 * beam
+        finished_before = int((tree.fate[tree.step < step] == 2).sum()) if finished == "stay" else 0
+        assert min(2 * beam - finished_before, len(totals)) <= len(here) <= min(2 * beam, len(totals))
 
 
 def test_wide_beams_rank_in_double_precision() -> None:

@@ -11,7 +11,8 @@ import torch.distributed as dist
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import SearchOptions
-from seqdemo.playground import Prompt, find, prepare
+from seqdemo.playground import find
+from seqdemo.prompts import Prompt, prepare
 from seqdemo.search import UNDER_WAY, Found
 from training.data.records import Example
 from training.scores import Output

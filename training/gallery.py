@@ -16,7 +16,8 @@ from seqdemo.checkpoints import Checkpoint, load
 from seqdemo.checkpoints.folder import WEIGHTS, pretty_json, replace_file
 from seqdemo.config import SearchOptions
 from seqdemo.edits import Edit, edit_to_json
-from seqdemo.playground import find, prepare, run
+from seqdemo.playground import find, run
+from seqdemo.prompts import prepare
 from seqdemo.search import Found
 from training import data as public_data
 from training.data import SOURCES

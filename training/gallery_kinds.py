@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import EOS, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Edit
-from seqdemo.playground import Prompt, Run, trace
+from seqdemo.playground import Run, trace
+from seqdemo.prompts import Prompt
 from seqdemo.records import Hypothesis
 from seqdemo.search import Found
 from training.data.records import Example

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import EOS, SearchOptions
-from seqdemo.playground import Prompt, find
+from seqdemo.playground import find
+from seqdemo.prompts import Prompt
 from seqdemo.search import Found
 from training.decoding import Progress, batch_size, batches, decode, quiet, shared
 

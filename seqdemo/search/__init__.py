@@ -15,7 +15,6 @@ Dimensions: B sentences, W slots a sentence, K = B * W rows of the model, C cand
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -138,12 +137,15 @@ def search_error(exact: Found, beam: Found) -> SearchError:
     if exact.options and beam.options and terms(exact.options, exact.limit) != terms(beam.options, beam.limit):
         raise InputError("These searches differ in more than the strategy, so their scores say nothing of each other.")
     if not exact.complete(exact.hypotheses[0]):
-        return SearchError(None, math.nan, f"Not known: {lower_first(exact.certificate.sentence)}")
+        return SearchError(None, None, f"Not known: {lower_first(exact.certificate.sentence)}")
     if not beam.hypotheses or not beam.complete(beam.hypotheses[0]):
-        return SearchError(None, math.nan, "Not known: the beam broke off before an output was complete.")
+        return SearchError(None, None, "Not known: the beam broke off before an output was complete.")
     gap = exact.hypotheses[0].score - beam.hypotheses[0].score
-    if gap > SAME * (1 + abs(exact.hypotheses[0].score)):
+    same = SAME * (1 + abs(exact.hypotheses[0].score))
+    if gap > same:
         return SearchError(True, gap, f"Search error: exact search found an output that scores {gap:.4f} higher.")
+    if gap < -same and exact.certificate.proved:
+        raise InputError("These searches differ in their input or their edits, so their scores say nothing of each other.")
     if exact.certificate.proved:
         return SearchError(False, gap, "No search error: the beam found the best output there is.")
     return SearchError(None, gap, f"Not known: the beam was not beaten, but {lower_first(exact.certificate.sentence)}")

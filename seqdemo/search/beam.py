@@ -59,7 +59,8 @@ class Stay:
     """A finished hypothesis keeps its place in the beam, its total frozen, and competes with the live ones by plain total.
 
     * Each step the `width` best of the live ones' continuations and the finished ones hold the beam; a finished one may
-      be pushed out by live ones that are still more probable.
+      be pushed out by live ones that are still more probable. Both are candidates: the tree shows a finished one where it
+      ended, so a later step has fewer new nodes than candidates.
     * The search stops when the whole beam is finished, or at the length limit.
     * What comes back is the beam, ranked by score. At the limit unfinished hypotheses are cut: they come back marked as
       unfinished and compete by score, their length being the limit. Where the options force <eos> there, nothing else may

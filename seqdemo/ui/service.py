@@ -124,10 +124,10 @@ class Service:
 
     def given_pieces(self, question: Question) -> int:
         """How many pieces of the output are the person's own text."""
-        from seqdemo import playground
+        from seqdemo.prompts import prepare
 
         checkpoint = self.checkpoint(question.checkpoint, question.revision)
-        return len(playground.prepare(checkpoint, question.given, question.language or "").prefix)
+        return len(prepare(checkpoint, question.given, question.language or "").prefix)
 
     def score(self, question: Question, target: str) -> Trace:
         """The replay of an output the person gives."""

@@ -17,7 +17,8 @@ import torch
 
 from seqdemo.checkpoints import Checkpoint, load, names
 from seqdemo.config import SearchOptions
-from seqdemo.playground import Prompt, find, prepare
+from seqdemo.playground import find
+from seqdemo.prompts import Prompt, prepare
 from seqdemo.records import Certificate
 from seqdemo.search import search_error
 
