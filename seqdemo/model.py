@@ -32,7 +32,7 @@ class Prepared(NamedTuple):
     target vocabulary what it sends to the first decoder cell."""
 
     stamp: tuple[tuple[int, int], ...]  # of the weights it was derived from
-    model: Any
+    model: Any  # None: nothing is gained, the model itself serves (which, named here, could never be freed)
     table_VG: Tensor
 
 
@@ -47,8 +47,9 @@ def prepared(model: Seq2Seq | LanguageModel) -> Prepared:
         found = _prepared.get(model)
         if found is None or found.stamp != stamp:
             with torch.no_grad():
-                found = _prepared[model] = Prepared(stamp, twin(model), model.table())
-        return found
+                like = twin(model)
+                found = _prepared[model] = Prepared(stamp, None if like is model else like, model.table())
+        return found._replace(model=model) if found.model is None else found
 
 
 def weights(module: nn.Module) -> Iterator[Tensor]:

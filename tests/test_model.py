@@ -6,6 +6,7 @@ import copy
 import gc
 import itertools
 import threading
+import weakref
 
 import pytest
 import torch
@@ -294,6 +295,18 @@ def test_a_model_carries_nothing_of_what_is_prepared() -> None:
     del model, twin
     gc.collect()
     assert len(kept_beside_models) == before
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_a_model_that_nobody_holds_is_freed(monkeypatch: pytest.MonkeyPatch, gains: bool) -> None:
+    if not gains:
+        monkeypatch.setattr("seqdemo.products.packable", lambda: False)
+    model = small()
+    held = weakref.ref(model)
+    assert decode(model, sentences(SOURCE), SearchOptions(strategy="greedy"))
+    del model
+    gc.collect()
+    assert held() is None
 
 
 def test_gradients_reach_the_source_through_the_stepper() -> None:
