@@ -27,7 +27,8 @@ COMMANDS = {
 EPILOG = """\
 Lines come from standard input and are answered in order, one line each. A line that cannot be used gives an empty line and a
 sentence on standard error (with --json an object with "error"), and the rest go on; a line unlike what the model was trained on
-is answered, with a sentence there too (with --json "note"). Exit code: 0 all lines answered, 1 some not, 2 wrong usage."""
+is answered, with a sentence there too (with --json "note"), and so is one whose exact search proved nothing. Exit code: 0 all
+lines answered, 1 some not, 2 wrong usage."""
 ONLY_WITH = {
     "temperature": "sample",
     "top_k": "sample",
@@ -122,15 +123,17 @@ def work(argv: Sequence[str] | None) -> int:
     options = SearchOptions() if asked.command == "score" else search_options(asked)
     if sys.stdin is None or sys.stdout is None:
         raise InputError("Lines come from standard input and go to standard output; one of them is closed.")
-    from seqdemo.commandline import Job, converse, open_checkpoint
+    from seqdemo.commandline import Job, converse, open_checkpoint, silent_choice
 
     language = getattr(asked, "to", "")
+    err = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed when all is
     job = Job(open_checkpoint(asked.command, asked.checkpoint, language), options, language, asked.command == "score")
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        print("Type one line after another; Ctrl-D (on Windows Ctrl-Z, Enter) ends.", file=sys.stderr)
+    print(silent_choice(job.checkpoint, language), end="", file=err)
+    if sys.stdin.isatty() and err.isatty():
+        print("Type one line after another; Ctrl-D (on Windows Ctrl-Z, Enter) ends.", file=err)
     sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")  # type: ignore[union-attr]
     given = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - a thread may still be reading it at the end
-    return converse(job, given, sys.stdout, sys.stderr, asked.json)
+    return converse(job, given, sys.stdout, err, asked.json)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -20,9 +20,10 @@ from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from seqdemo.checkpoints import Checkpoint, load
 from seqdemo.checkpoints import names as checkpoint_names
-from seqdemo.config import SearchOptions
+from seqdemo.config import LANGUAGE_NAMES, SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.playground import Prompt, find, prepare, scorable, scores, target_language, texts_of, tokenizer
+from seqdemo.playground import find, scorable, scores, texts_of
+from seqdemo.prompts import Prompt, prepare, target_language, tokenizer
 from seqdemo.search import UNDER_WAY, Found
 
 DEFAULTS = {
@@ -91,6 +92,14 @@ def open_checkpoint(command: str, name: str | None, language: str) -> Checkpoint
         raise InputError(f"{checkpoint.name} cannot {command}; it can {checkpoint.task}.")
     target_language(checkpoint, language)
     return checkpoint
+
+
+def silent_choice(checkpoint: Checkpoint, language: str) -> str:
+    """A line that says which language was chosen, and from which, where nobody did."""
+    chosen = target_language(checkpoint, language)
+    if language or len(checkpoint.languages) < 2:
+        return ""
+    return f"Written in {LANGUAGE_NAMES.get(chosen, chosen)}; choose with --to: {', '.join(checkpoint.languages)}.\n"
 
 
 def read_lines(stream: BinaryIO) -> Iterator[Line]:
@@ -192,6 +201,8 @@ def pair(job: Job, text: str) -> Question:
         source, target = "", text
     elif not tab:
         raise InputError("A line to score is a source, a TAB, and a target; this one has no TAB.")
+    elif "\t" in target:
+        raise InputError("A line to score is a source, a TAB, and a target; this one has more than one TAB.")
     return Question(*scorable(job.checkpoint, source, target, language=job.language), target)
 
 
@@ -229,6 +240,8 @@ def answer(job: Job, line: Line, prompt: Prompt, found: Found | str) -> Answer:
         for text, one in zip(texts_of(job.checkpoint, prompt, found.hypotheses), found.hypotheses)
     )
     more = noted(prompt)
+    if len(job.checkpoint.languages) > 1:
+        more["language"] = prompt.language
     if found.certificate:
         more["certificate"] = vars(found.certificate)
     return Answer(line, outputs, more=more)
@@ -309,4 +322,7 @@ def converse(job: Job, given: BinaryIO, out: TextIO, err: TextIO, as_objects: bo
 
 
 def remark_on(found: Answer) -> str:
-    return found.error or str(found.more.get("note", ""))
+    """What a person should know of an answer that the line itself does not say."""
+    certificate = found.more.get("certificate", {"proved": True})
+    unproved = "" if certificate["proved"] else certificate["sentence"]
+    return found.error or " ".join(filter(None, (found.more.get("note", ""), unproved)))

@@ -180,6 +180,29 @@ def test_scores_are_log_probabilities(terminal: Terminal) -> None:
     assert "this one has no TAB" in err[0] and "type at least one letter" in err[1]
 
 
+def test_a_line_to_score_has_one_tab(terminal: Terminal) -> None:
+    code, out, err = terminal("score", given="Ein kind.\tOne child.\t0.93\nEin kind.\tOne child.\n", checkpoint="translate")
+    assert code == 1 and out[0] == "" and float(out[1]) < 0 and len(err) == 1 and "more than one TAB" in err[0]
+
+
+def test_an_exact_search_that_proved_nothing_says_so_beside_the_answer(terminal: Terminal) -> None:
+    code, out, err = terminal("translate", "--exact", "--expansions", "2", given=lines_of(SENTENCES[:1]))
+    assert code == 0 and len(out) == 1 and len(err) == 1 and err[0].startswith("line 1: Budget spent after 2 expansions")
+
+
+def test_the_language_that_nobody_chose_is_said_and_stands_in_the_json(terminal: Terminal) -> None:
+    code, out, err = terminal("transliterate", "--json", given="dilli\n")
+    assert code == 0 and json.loads(out[0])["language"] == "hi"
+    assert err == ["Written in Hindi; choose with --to: hi, ur."]
+    assert terminal("transliterate", "--to", "ur", given="dilli\n")[2] == []
+
+
+def test_a_closed_standard_error_is_no_reason_to_say_nothing(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    code, out, _ = terminal("translate", given=lines_of(SENTENCES[:1]))
+    assert code == 0 and out[0]
+
+
 def test_a_text_is_scored_by_a_language_model_tabs_and_all(terminal: Terminal) -> None:
     _, out, _ = terminal("score", "--json", given="The\tdog\n", checkpoint="complete")
     (output,) = json.loads(out[0])["outputs"]

@@ -25,6 +25,7 @@ from seqdemo.errors import InputError, shown
 
 T = TypeVar("T")
 DEADLINE = 30.0
+NONE_HERE = "none: set SEQDEMO_CHECKPOINTS to the folder checkpoints of a clone, or say user/name for one on the Hub"
 MOST_SECONDS = 86_400
 _reading = threading.Lock()
 REPO = re.compile(r"(?!.*(\.\.|--))[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}")
@@ -127,7 +128,7 @@ def resolve(name: str | Path, revision: str | None, anonymous: bool = False, ref
     if owner and NAME.fullmatch(name):
         return Source(*repository(f"{owner}/seqdemo-{name}", revision or pinned(owner).get(name)), name, anonymous, refresh)
     raise InputError(
-        f"There is no checkpoint {shown(name)}; there are {', '.join(names()) or 'none'}. A folder is written ./folder."
+        f"There is no checkpoint {shown(name)}; there are {', '.join(names()) or NONE_HERE}. A folder is written ./folder."
     )
 
 
