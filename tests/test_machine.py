@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seqdemo.errors import InputError
 from training import machine
 
 CPU = torch.device("cpu")
@@ -30,10 +31,21 @@ def test_bfloat16_pays_where_the_processor_multiplies_it(
 
 
 @pytest.mark.parametrize(
-    ("has", "precision"), [((), "medium"), (("avx512_bf16",), "medium"), (("amx", "avx512_bf16"), "highest")]
+    ("maker", "has", "precision"),
+    [
+        ("AuthenticAMD", (), "medium"),
+        ("AuthenticAMD", ("avx512_bf16",), "medium"),
+        ("AuthenticAMD", ("amx", "avx512_bf16"), "highest"),
+        ("GenuineIntel", (), "highest"),
+        ("GenuineIntel", ("amx", "avx512_bf16"), "highest"),
+    ],
 )
-def test_float32_products_stay_float32(has: tuple[str, ...], precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float32_products_stay_float32_and_take_the_quicker_way(
+    maker: str, has: tuple[str, ...], precision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     processor(monkeypatch, *has)
+    monkeypatch.setattr(machine, "CPUINFO", tmp_path / "cpuinfo")
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nvendor_id\t: {maker}\n")
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "highest")
     chosen: list[str] = []
     monkeypatch.setattr(torch, "set_float32_matmul_precision", chosen.append)
@@ -44,10 +56,22 @@ def test_float32_products_stay_float32(has: tuple[str, ...], precision: str, mon
 
 def test_a_gpu_has_tf32_beside_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = torch.device("cuda:0")
-    processor(monkeypatch)
-    assert machine.product_precision(gpu) == "medium"
-    processor(monkeypatch, "amx")
-    assert machine.product_precision(gpu) == "high"
+    for has in ((), ("amx",)):
+        processor(monkeypatch, *has)
+        assert machine.product_precision(gpu) == "high"
+
+
+def test_the_most_memory_held_is_known() -> None:
+    before = machine.peak_memory()
+    held = torch.ones(50_000_000)
+    assert len(held) and before + 50e6 < machine.peak_memory() < 64e9
+    del held
+
+
+def test_a_device_that_does_not_work_is_told_so() -> None:
+    for name in ("mps", "meta", "toaster"):
+        with pytest.raises(InputError, match=f"There is no device '{name}' here that works; write cpu"):
+            machine.choose_device(name)
 
 
 def test_without_the_probes_of_torch_the_flags_of_linux_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -244,7 +244,7 @@ REVERSE = Recipe(
         "decoder": "attend-before",
         "score": "additive",
     },
-    epochs=5,
+    epochs=3,
     tokens=800,
     rate=5e-3,
     average=0.995,

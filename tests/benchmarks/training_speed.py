@@ -21,7 +21,7 @@ from seqdemo.model import Seq2Seq
 from training.batches import Batch
 from training.fit import optimizer_for
 from training.loss import token_loss
-from training.machine import bf16_pays, set_up_memory
+from training.machine import bf16_pays, product_precision, set_up_memory
 from training.recipes import RECIPES, Recipe
 
 LENGTH, STEPS, ROUNDS = 12, 2, 5
@@ -87,7 +87,7 @@ def product_rate(bf16: bool) -> float:
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    torch.set_float32_matmul_precision("medium")
+    torch.set_float32_matmul_precision(product_precision(torch.device("cpu")))
     set_up_memory()
     training = Training(RECIPES["translator-de-en"])
     batch = batch_of(training.config, training.recipe.tokens)
