@@ -308,6 +308,12 @@ def test_the_table_of_a_folder_of_checkpoints_is_written_and_checked(folders: di
     assert table.is_current(readme, root)
 
 
+def test_the_shipped_figures_are_of_the_shipped_bytes() -> None:
+    for folder in table.checkpoints_in(ROOT / "checkpoints"):
+        files = json.loads((folder / "metrics.json").read_text())["files"]
+        assert files == evaluate.digests(checkpoints.load(folder)), f"python -m training evaluate checkpoints/{folder.name}"
+
+
 def test_the_shipped_cards_and_the_readme_say_what_the_shipped_figures_say() -> None:
     shipped = table.checkpoints_in(ROOT / "checkpoints")
     assert [folder.name for folder in shipped if not card.is_current(folder)] == []

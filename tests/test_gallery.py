@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -258,3 +259,16 @@ def test_photographs_and_passages_are_searched_too(tmp_path: Path, monkeypatch: 
     for row in found["examples"]["complete"]:
         assert book.startswith(row["text"].rstrip()) and 40 <= len(row["text"]) < 60 and row["text"].endswith(" ")
         assert row["outputs"]["A"].startswith(row["text"])
+
+
+def test_the_shipped_gallery_is_of_the_shipped_weights_and_tells_its_numbers(root: Path) -> None:
+    told = json.loads((root / "checkpoints/gallery.json").read_text("utf-8"))
+    for name, digest in told["checkpoints"].items():
+        weights = (root / "checkpoints" / name / "model.safetensors").read_bytes()
+        assert hashlib.sha256(weights).hexdigest() == digest, "mine it again: python -m training gallery --help"
+    rows = [row for rows in told["examples"].values() for row in rows]
+    compared = [row for row in rows if row["kind"] in ("greedy-beam", "beam-optimum", "larger-beam")]
+    assert len(compared) >= 15
+    for row in compared:
+        gaps = (row["logps"]["B"] - row["logps"]["A"] + rounding for rounding in (0, 1e-4, -1e-4))
+        assert any(gallery_kinds.times(gap) in row["shows"] for gap in gaps), row["shows"]

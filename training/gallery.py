@@ -16,6 +16,7 @@ from seqdemo.checkpoints import Checkpoint, load
 from seqdemo.checkpoints.folder import WEIGHTS, pretty_json, replace_file
 from seqdemo.config import SearchOptions
 from seqdemo.edits import Edit, edit_to_json
+from seqdemo.errors import InputError
 from seqdemo.playground import find, run
 from seqdemo.prompts import prepare
 from seqdemo.search import Found
@@ -86,6 +87,8 @@ def inputs_of(checkpoint: Checkpoint, data: Path | None, photographs: Path | Non
 
 def photographs_in(folder: Path | None) -> list[Example]:
     paths = sorted(folder.glob("*.jpg")) if folder else []
+    if not paths:
+        raise InputError(f"There are no photographs in {folder or 'no folder'}: name a folder of .jpg files with --photographs.")
     return [Example(path.name, (), "", path, "photographs") for path in paths]
 
 

@@ -180,11 +180,13 @@ def say_larger(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
 
 
 def attention_matters(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list[Hit]:
+    """By the references; where there are none, by what the model says with its attention."""
     hits = []
     for case, a, b in zip(cases, best(find(cases, BEAM)), best(find(cases, BEAM, OFF))):
-        loss = quality(checkpoint, case, a) - quality(checkpoint, case, b)
-        differs = loss >= BROKEN or (not case.example.references and a.tokens != b.tokens)
-        if differs and a.total > trace(checkpoint, case.prompt, b.tokens).total + CLEAR:
+        wanted = case.example.references or (text_of(checkpoint, a.tokens),)
+        judged = case._replace(example=case.example._replace(references=wanted))
+        loss = quality(checkpoint, judged, a) - quality(checkpoint, judged, b)
+        if loss >= BROKEN and a.total > trace(checkpoint, case.prompt, b.tokens).total + CLEAR:
             hits.append(Hit(case, loss, size_of(case), Column(BEAM), Column(BEAM, OFF)))
     return hits
 
@@ -298,7 +300,8 @@ def repeats(checkpoint: Checkpoint, cases: Sequence[Case], find: Find) -> list[H
 def say_loop(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
     loop = loop_in(checkpoint, a.hypotheses[0])
     assert loop is not None
-    cure = "Sampling gets out" if b.options.strategy == "sample" else "Column B may say no pair of pieces twice"
+    out = "gets out" if loop_in(checkpoint, b.hypotheses[0]) is None else "does not get out"
+    cure = f"Sampling {out}" if b.options.strategy == "sample" else "Column B may say no pair of pieces twice"
     return (
         f"Greedy search says “{loop.phrase}” {loop.turns} times in a row: a piece of it has probability {loop.first:.2f} in the "
         f"first turn and {loop.last:.2f} in the last. {cure}."
