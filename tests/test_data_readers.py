@@ -28,7 +28,8 @@ from tests.data_files import (
     tatoeba,
     write,
 )
-from training.data import BUILDERS, Example, load, texts, transliteration
+from training.data import BUILDERS, Example, captions, load, texts, transliteration
+from training.data.public import CONTENTS, FINGERPRINTS
 
 # --------------------------------------------------------------------------------------------------------- translation
 
@@ -207,6 +208,20 @@ def test_layouts_of_flickr8k_have_one_fingerprint(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("SEQDEMO_CACHE", str(tmp_path / "cache"))
     marks = {load("flickr8k", flickr8k(tmp_path / layout, layout)).fingerprint for layout in ("table", "hub", "lists", "zips")}
     assert len(marks) == 1
+
+
+def test_other_photographs_of_the_same_names_are_not_the_recorded_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = flickr8k(tmp_path, "table")
+    first = load("flickr8k", home)
+    monkeypatch.setitem(FINGERPRINTS, "flickr8k", first.fingerprint)
+    monkeypatch.setitem(CONTENTS, captions.PHOTOGRAPHS, captions.build(home, []).contents[captions.PHOTOGRAPHS])
+    assert load("flickr8k", home).verified
+    photograph = first.test.examples[0].picture
+    assert photograph is not None
+    photograph.write_bytes(photograph.read_bytes() + b" ")
+    other = load("flickr8k", home)
+    assert other.fingerprint == first.fingerprint and not other.verified
+    assert "flickr8k:photographs is another edition than the recorded one" in other.notes
 
 
 def test_captions_without_a_photograph_and_crooked_rows_are_named(tmp_path: Path) -> None:

@@ -63,7 +63,9 @@ def load(name: str, folder: Path | None = None) -> Dataset:
         raise InputError(f"{name} from {folder} has nothing in {' and '.join(empty)}. Check the files there.")
     mark = fingerprint(*splits)
     others = [f"{source} is another edition than the recorded one" for source in parts.contents if other(source, parts)]
-    loaded = Dataset(name, *splits, mark, mark == FINGERPRINTS.get(name), (*parts.notes, *others), tuple(problems))
+    seen = [source for source in parts.contents if source == captions.PHOTOGRAPHS]
+    verified = mark == FINGERPRINTS.get(name) and not any(other(source, parts) for source in seen)
+    loaded = Dataset(name, *splits, mark, verified, (*parts.notes, *others), tuple(problems))
     for listener in listeners:
         listener(loaded)
     return loaded

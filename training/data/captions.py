@@ -17,6 +17,7 @@ from training.data.records import Example, Parts, clean, digest
 
 MIN_WORDS = 3
 TOKENS = "Flickr8k.token.txt"
+PHOTOGRAPHS = "flickr8k:photographs"
 LISTS = {split: f"Flickr_8k.{split}Images.txt" for split in SPLITS}
 PICTURES = ("Flicker8k_Dataset", "Flickr8k_Dataset", "Images", "images")
 FULL_SIZE = "the photographs have their full size; recorded figures were measured on copies whose short side is 256 pixels"
@@ -55,6 +56,8 @@ def build(folder: Path, problems: Problems) -> Parts:
             into.append(_example(photograph.path, photograph.captions))
     every = (caption for split in SPLITS for photograph in photographs[split] for caption in photograph.captions)
     parts.contents["flickr8k"] = digest((c.split, c.file, str(c.number), c.text) for c in every)
+    paths = [photograph.path for split in SPLITS for photograph in photographs[split]]
+    parts.contents[PHOTOGRAPHS] = digest((path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths)
     return parts
 
 

@@ -131,6 +131,7 @@ CONTENTS: dict[str, str] = {
     "dakshina:ta": "bc9a76f4d21cf22aa5e8f839c9816ae1795fb24e0ee38999782c490c4bb91069",
     "dakshina:te": "5a8d1b4b32786ceb54e0aa63dbac4a925c30333c200708680f23773644b5656b",
     "dakshina:ur": "8679784349562cfa3b5532d48aaa9ebbb155a8559ea4f4a4ceba4b20b0425100",
+    "flickr8k:photographs": "c6ce09ff3bb0e8ec8066ca83f59ee3e55bc601ecc63757e1a80ef763c3f9b384",
     "flickr8k": "f5aa7b0978564fb8656003cc09df637ae9681d3ab8a936132a82f97a0e4f6786",
     "multi30k": "d849995f58ffa8ecf1fba5c20e8f96f9454794f52bd17255b6104c4dff338a54",
     "sqlite-c": "81b44b038fb17b4ae245c9f6c7d9944c817a62d42f1a0b986d02b4a260928bd6",

@@ -114,7 +114,7 @@ def digest(rows: Iterable[Sequence[str]]) -> str:
 
 
 def canonical(examples: Iterable[Example]) -> Iterator[tuple[str, ...]]:
-    """The fields of an example that make it what it is: a photograph counts by its name."""
+    """The fields of an example that make it what it is: a photograph counts by its name (its bytes are in the contents)."""
     for source, references, language, picture, origin in examples:
         yield origin, language, picture.name if picture else "", source, *references
 
