@@ -114,24 +114,28 @@ class Subwords(Tokenizer):
     @classmethod
     def train(cls, lines: Iterable[str], size: int) -> Subwords:
         out = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(clean(line) for line in lines),
-            model_writer=out,
-            vocab_size=size,
-            model_type="bpe",
-            character_coverage=0.9999,
-            normalization_rule_name="identity",
-            pad_id=PAD,
-            bos_id=BOS,
-            eos_id=EOS,
-            unk_id=UNK,
-            pad_piece="<pad>",
-            bos_piece="<bos>",
-            eos_piece="<eos>",
-            unk_piece="<unk>",
-            num_threads=1,
-            minloglevel=2,
-        )
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(clean(line) for line in lines),
+                model_writer=out,
+                vocab_size=size,
+                model_type="bpe",
+                character_coverage=0.9999,
+                normalization_rule_name="identity",
+                pad_id=PAD,
+                bos_id=BOS,
+                eos_id=EOS,
+                unk_id=UNK,
+                pad_piece="<pad>",
+                bos_piece="<bos>",
+                eos_piece="<eos>",
+                unk_piece="<unk>",
+                num_threads=1,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            reason = str(error).rpartition("] ")[2] or "these texts do not fit that number"
+            raise InputError(f"{size:,} subwords cannot be learnt from these texts: {reason}") from None
         return cls(out.getvalue())
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import shutil
@@ -188,12 +189,15 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def test_the_checks_of_a_shipped_size_cost_less_than_50_ms(tmp_path: Path) -> None:
+    """Or, on a slow or busy machine, less than twice what reading them for their sha256 takes."""
     letters = Characters([*SPECIALS, *map(chr, range(0x4E00, 0x4E00 + 5996))])
     model = Seq2Seq(ModelConfig(target_vocabulary=6000, source_vocabulary=6000, share_embeddings=True, tie_readout=True))
     folder = checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, letters, letters)
     assert (folder / "model.safetensors").stat().st_size > 9_000_000
+    weights = (folder / "model.safetensors").read_bytes()
+    hashing = cpu_seconds(lambda: hashlib.sha256(weights).digest())
     checked = cpu_seconds(lambda: load_folder(folder, trusted=True))
-    assert checked - cpu_seconds(lambda: plain_load(folder)) < 0.05
+    assert checked - cpu_seconds(lambda: plain_load(folder)) < max(0.05, 2 * hashing)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_grids_are_those_of_the_photographs_and_their_mirror_images(tmp_path: Pa
     out = tmp_path / "features" / "dev.npy"
     assert_right(extract(photographs, network(), out, flips, lambda *count: counts.append(count)), photographs, flips)
     assert counts == [(2, 5), (4, 5), (5, 5)]
-    assert sorted(file.name for file in out.parent.iterdir()) == ["dev.json", "dev.npy"]
+    assert sorted(file.name for file in out.parent.iterdir()) == ["dev.json", "dev.npy", "dev.npy.lock"]
     assert_right(load(out), photographs, flips)
 
 
@@ -88,6 +89,22 @@ def test_features_are_computed_once(tmp_path: Path, photographs: list[Path]) -> 
     again = network()
     assert_right(extract(photographs, again, tmp_path / "dev.npy"), photographs, True)
     assert again.calls == 0
+
+
+def test_two_runs_at_once_compute_them_once(tmp_path: Path, photographs: list[Path]) -> None:
+    cnns, found = [network(), network()], list[Features]()
+
+    def work(cnn: CountingCNN) -> None:
+        found.append(extract(photographs, cnn, tmp_path / "dev.npy"))
+
+    threads = [threading.Thread(target=work, args=(cnn,)) for cnn in cnns]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(cnn.calls for cnn in cnns) == [0, 2 * 5]
+    for one in found:
+        assert_right(one, photographs, True)
 
 
 def test_features_of_something_else_are_refused(tmp_path: Path, photographs: list[Path]) -> None:

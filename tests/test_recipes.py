@@ -188,9 +188,11 @@ def test_the_command_line_shows_recipes_and_data(capsys: pytest.CaptureFixture[s
     [
         (["fit", "revers"], "There is no recipe 'revers'; choose one of reverse"),
         (["fit", "reverse", "--set", "rate=x"], "rate must be a number"),
-        (["fit", "reverse", "--device", "toaster"], "There is no device 'toaster'"),
+        (["fit", "reverse", "--device", "toaster"], "There is no device 'toaster' here"),
         (["export", "nowhere"], "There is no run in nowhere"),
         (["data", "nothing"], "There is no data set 'nothing'"),
+        (["card", "nowhere"], "nowhere/config.json: No such file or directory."),
+        (["fit", "reverse", "--set", "source_language=xx yy"], "source_language must be a language code such as de"),
     ],
 )
 def test_mistakes_get_a_sentence(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

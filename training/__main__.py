@@ -35,7 +35,7 @@ Train a model: any of the shipped ones, or a variant of one.
 The data are downloaded once, or read from --data. Ctrl-C and SIGTERM save and stop at the next step (exit codes 130, 143);
 a run that was killed has its last state, at most two minutes old. With --resume it ends with the very weights it would have
 had without the pause, on the same machine with as many threads and processes. Under torchrun all of them save and stop
-likewise, and the command ends with torchrun's own exit code.
+likewise, and the command ends with torchrun's own exit code; on several machines --out is one folder that all of them see.
 
 In the folder are then a checkpoint, metrics.jsonl (the log), report.html (curves, alignments as they grew, worst and best
 examples) and state/ (all that --resume needs; delete it when you are done)."""
@@ -78,7 +78,8 @@ Put the table of models into README.md, between its two markers.
 GALLERY = """\
 Search dev data for inputs that each show something, and write them to checkpoints/gallery.json.
 
-  python -m training gallery checkpoints/translator-de-en checkpoints/captioner --photographs seqdemo/ui/photographs"""
+  python -m training gallery checkpoints/translator-de-en checkpoints/transliterator-indic checkpoints/captioner \\
+      checkpoints/lm-tolstoy --photographs seqdemo/ui/photos"""
 
 
 def command(
@@ -116,7 +117,13 @@ def add_fit(fit: argparse.ArgumentParser) -> None:
     again.add_argument("--fresh", action="store_true", help="delete the run in the folder and start again")
     fit.add_argument("--epochs", metavar="N", help="instead of the recipe's")
     fit.add_argument("--seed", metavar="N", help="instead of the recipe's")
-    fit.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any field of the recipe or its model")
+    fit.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any field of the recipe but its name, task and weigh, or of its model",
+    )
     fit.add_argument("--device", default="", help="cpu, cuda, cuda:1 (a GPU where there is one)")
     fit.add_argument("--threads", type=int, default=1, help="of the CPU (%(default)s; with more, set OMP_WAIT_POLICY=PASSIVE)")
     fit.add_argument("--save-steps", type=int, default=1_000, metavar="N", help="save a state every N steps (%(default)s)")
@@ -305,6 +312,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(args.run(args))
     except InputError as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

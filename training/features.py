@@ -19,6 +19,7 @@ import torch
 from seqdemo.cnn import EfficientNetLite
 from seqdemo.errors import InputError
 from seqdemo.images import STRETCH, read_picture
+from training.data.download import alone
 from training.data.records import Dataset
 
 SAVED_EVERY = 100  # photographs; what a killed run may have to do again
@@ -42,20 +43,25 @@ def extract(
     A run that was killed goes on where it stopped. `out` appears only when it is complete.
     """
     plan = plan_of(pictures, cnn, flips)
-    if not out.exists():
-        grids, done = started(out, plan, (len(pictures), 1 + flips, cnn.grid**2, cnn.channels))
-        for index in range(done, len(pictures)):
-            grids[index] = views(pictures[index], cnn, flips)
-            if (index + 1) % SAVED_EVERY == 0 or index + 1 == len(pictures):
-                grids.flush()
-                write_json(noted(out), {"plan": plan, "done": index + 1})
-                progress(index + 1, len(pictures))
-        write_json(described(out), plan)
-        os.replace(unfinished(out), out)
-        noted(out).unlink(missing_ok=True)
+    with alone(out):
+        if not out.exists():
+            compute(pictures, cnn, out, plan, progress)
     if json.loads(described(out).read_text()) != plan:
         raise InputError(f"{out} holds features of other photographs or another CNN; delete it or choose another file.")
     return load(out)
+
+
+def compute(pictures: Sequence[Path], cnn: EfficientNetLite, out: Path, plan: dict[str, Any], progress: Progress) -> None:
+    grids, done = started(out, plan, (len(pictures), plan["views"], cnn.grid**2, cnn.channels))
+    for index in range(done, len(pictures)):
+        grids[index] = views(pictures[index], cnn, plan["views"] > 1)
+        if (index + 1) % SAVED_EVERY == 0 or index + 1 == len(pictures):
+            grids.flush()
+            write_json(noted(out), {"plan": plan, "done": index + 1})
+            progress(index + 1, len(pictures))
+    write_json(described(out), plan)
+    os.replace(unfinished(out), out)
+    noted(out).unlink(missing_ok=True)
 
 
 def load(file: Path) -> Features:

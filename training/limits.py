@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
+from seqdemo.checkpoints.description import LANGUAGE
 from seqdemo.config import MAX_VOCABULARY, ModelConfig, from_json
 from seqdemo.errors import InputError, shown
 
@@ -78,6 +79,9 @@ def check(values: Mapping[str, Any]) -> None:
     one_of("tokenizer", values["tokenizer"], TOKENIZERS[task], task)
     if values["tokenizer"] == "subwords" and values["pieces"] < LEAST_PIECES:
         raise InputError(f"pieces must be at least {LEAST_PIECES} with tokenizer subwords, not {values['pieces']}.")
+    for name in ("source_language", "target_language"):
+        if values[name] and not LANGUAGE.fullmatch(str(values[name])):
+            raise InputError(f"{name} must be a language code such as de or pt-BR, not {shown(values[name])}.")
     for origin, times in values["weigh"].items():
         check_number(f"weigh of {origin}", times, Range(0))
     check_model(task, values["model"])
