@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import time
@@ -19,19 +20,20 @@ from seqdemo.config import BOS, PAD
 from seqdemo.errors import InputError
 from seqdemo.playground import run as play
 from tests.kill_many import bits, many
-from tests.small_runs import PHOTOGRAPHS, SIZES, SUBWORDS, TAGS, TEXT, WORDS, train, words
-from training import fit, resume, runstate
+from tests.small_runs import DATA, PHOTOGRAPHS, SIZES, SUBWORDS, TAGS, TEXT, WORDS, train, words
+from training import fit, machine, resume, runstate
 from training.batches import Batch
 from training.build import read_recipe
 from training.cnn_weights import shipped
 from training.data.records import Dataset
 from training.display import Silent
+from training.distributed import Ranks
 from training.export import export
 from training.fit import Run, Saving, Step
 from training.loss import token_loss
 from training.recipes import Recipe
 from training.resume import Start
-from training.tasks import Score
+from training.tasks import PairTask, Score
 
 KINDS = {recipe.name: recipe for recipe in (WORDS, SUBWORDS, TAGS, TEXT, PHOTOGRAPHS)}
 RESUME = Start(resume=True)
@@ -99,13 +101,57 @@ def test_a_model_of_many_languages_is_told_which(finished: dict[str, Path]) -> N
 
 def test_the_shipped_weights_are_the_best_average_in_half_precision(finished: dict[str, Path]) -> None:
     folder = finished["words"]
-    best = max((line for line in log_of(folder) if "metric" in line), key=lambda line: line["metric"])
+    best = max((line for line in log_of(folder) if "metric" in line), key=lambda line: (line["metric"], -line["dev_loss"]))
     saved = runstate.load(folder / "state")
-    assert saved and saved.values["progress"]["best"] == best["metric"] and saved.values["progress"]["best_step"] == best["step"]
-    if best["step"] == saved.values["progress"]["step"]:
-        shipped = dict(checkpoints.load(folder).model.named_parameters())
-        for name, tensor in runstate.under(saved.tensors, "average").items():
-            assert torch.equal(shipped[name], tensor.half().float())
+    assert saved and saved.values["progress"]["best"] == best["metric"]
+    assert saved.values["progress"]["best_step"] == best["step"] == saved.values["progress"]["step"], "the last are the best"
+    shipped = dict(checkpoints.load(folder).model.named_parameters())
+    for name, tensor in runstate.under(saved.tensors, "average").items():
+        assert torch.equal(shipped[name], tensor.half().float())
+
+
+def test_of_equal_dev_metrics_the_lower_loss_is_the_better(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = iter([(0.0, 3.0), (0.0, 2.0), (0.0, 2.5), (1.0, 9.0)])
+    monkeypatch.setattr(PairTask, "evaluate", lambda task, model: Score(*next(scores), ("", "", "")))
+    best: list[int] = []
+    monkeypatch.setattr(resume, "write_best", lambda run: best.append(run.progress.best_step))
+    monkeypatch.setattr(fit, "export", lambda folder: folder)
+    monkeypatch.setattr(fit.report, "write", lambda run: None)
+    assert train(WORDS, tmp_path / "run") == 0
+    judged = [line["step"] for line in log_of(tmp_path / "run") if "metric" in line]
+    assert best[-3:] == [judged[0], judged[1], judged[3]]
+
+
+class Elsewhere(Ranks):
+    """The other process has no state."""
+
+    def gathered(self, value: object) -> list[object]:
+        return [value, 0]
+
+
+def test_processes_that_find_different_states_do_not_go_on(finished: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(finished["words"], tmp_path / "run")
+    run = Run(WORDS, DATA["words"](), tmp_path / "run")
+    run.ranks = Elsewhere(0, 2)
+    with pytest.raises(InputError, match="one folder that all of them see"):
+        resume.take_up(run, lambda text: None)
+
+
+def test_more_processes_than_streams_are_told_so(tmp_path: Path) -> None:
+    run = Run(TEXT, DATA["text"](), tmp_path / "run")
+    batch = next(iter(run.task.epoch(0)))
+    with pytest.raises(InputError, match="8 streams are too few for 9 processes: --set streams=9"):
+        run.task.shard(batch, 8, 9)
+
+
+def test_other_arithmetic_is_told_when_a_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(WORDS, tmp_path / "run", display=StopAt(12))
+    other = {"medium": "highest", "highest": "medium"}[machine.product_precision(torch.device("cpu"))]
+    monkeypatch.setattr(machine, "product_precision", lambda device: other)
+    display = StopAt(0)
+    assert train(WORDS, tmp_path / "run", RESUME, display=display) == 0
+    assert "not to the bit" in display.said[0] and f"{other} now" in display.said[0]
+    assert re.search(r"with \d+\.\d\d GB of memory at most", display.said[-1])
 
 
 def test_it_learns_and_the_log_tells(finished: dict[str, Path]) -> None:
@@ -179,9 +225,8 @@ def test_the_best_weights_are_those_of_the_state(finished: dict[str, Path], tmp_
     best.write_bytes(b"" if damage == "emptied" else data[:-1] + bytes([data[-1] ^ 64]))
     if damage == "deleted":
         best.unlink()
-    if damage != "flipped":  # which can be read
-        with pytest.raises(InputError, match=r"best.safetensors is (damaged|not there)"):
-            export(tmp_path / "run")
+    with pytest.raises(InputError, match=r"best.safetensors is (damaged|not there)"):
+        export(tmp_path / "run")
     assert train(WORDS, tmp_path / "run", RESUME) == 0
     assert bits(tmp_path / "run") == bits(finished["words"])
 

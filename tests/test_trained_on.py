@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from seqdemo import checkpoints
 from seqdemo.checkpoints.description import check_config
 from seqdemo.errors import InputError
 from tests.small_runs import WORDS, train, words
-from training import card, evaluate, export
+from training import card, compare, evaluate, export
 from training import data as public_data
 from training.data.public import FINGERPRINTS
 from training.overrides import changed
 from training.recipes import RECIPES
+from training.resume import Start
 
 SHORT = replace(WORDS, epochs=0.3, evaluations=1)
 PLAN = evaluate.Plan(beams=(1,), sample=5, exact=1, expansions=20)
@@ -37,6 +39,27 @@ def test_a_run_writes_what_it_was_trained_on(run: Path) -> None:
 def test_recorded_data_are_known_by_their_fingerprint(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FINGERPRINTS, "words", words().fingerprint)
     assert export.trained_on(SHORT, run / "state")["trained_on"]["verified"] is True
+
+
+def test_figures_do_not_outlive_the_weights_they_were_measured_of(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "short"
+    shutil.copytree(run, folder)
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: words())
+    evaluate.evaluate(folder, plan=PLAN)
+    card.write(folder)
+    export.export(folder)
+    assert (folder / "metrics.json").is_file() and (folder / "README.md").is_file()
+    train(replace(SHORT, seed=2), folder, Start(fresh=True))
+    assert not (folder / "metrics.json").exists() and not (folder / "README.md").exists()
+    assert checkpoints.load(folder).card == "" and "Not measured yet" in card.render(folder)
+
+
+def test_a_model_of_other_data_is_not_compared(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: replace(words(), verified=True))
+    with pytest.raises(InputError, match="was trained on other splits of words"):
+        compare.compare(run, run, split="dev")
 
 
 def test_without_a_saved_state_nothing_is_claimed(tmp_path: Path) -> None:

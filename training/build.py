@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse
+from safetensors.torch import save as safetensors_bytes
 from torch import Tensor
 
 from seqdemo.config import ModelConfig
@@ -21,7 +24,7 @@ from training.cnn_weights import shipped
 from training.data.records import Dataset
 from training.features import of_dataset
 from training.recipes import Recipe
-from training.runstate import write_atomically
+from training.runstate import values_of, write_atomically
 from training.tasks import PairTask, Task, TextTask
 
 STATE, RECIPE, TOKENIZERS, BEST = "state", "recipe.json", "tokenizers.json", "best.safetensors"
@@ -134,6 +137,32 @@ def task_of(
 def trained(model: Model) -> Iterator[tuple[str, Tensor]]:
     """The parameters that learn, by name; a CNN's stay as they came."""
     return ((name, value) for name, value in model.named_parameters() if value.requires_grad)
+
+
+def write_best(state: Path, weights: dict[str, Tensor], step: int) -> None:
+    """What ships; the file tells its own damage."""
+    write_atomically(state / BEST, safetensors_bytes(weights, {"values": json.dumps({"step": step, "sha256": seal(weights)})}))
+
+
+def read_best(file: Path) -> dict[str, Tensor]:
+    if not file.exists():
+        raise InputError(f"{file} is not there yet: it appears with the first evaluation on dev data.")
+    data = file.read_bytes()
+    try:
+        weights = parse(data)
+        whole = values_of(data)["sha256"] == seal(weights)
+    except (SafetensorError, ValueError, KeyError):
+        whole = False
+    if not whole:
+        raise InputError(f"{file} is damaged. Go on with the run (fit ... --resume): it writes the file again.")
+    return weights
+
+
+def seal(weights: dict[str, Tensor]) -> str:
+    found = hashlib.sha256()
+    for name in sorted(weights):
+        found.update(name.encode() + weights[name].numpy().tobytes())
+    return found.hexdigest()
 
 
 def put(model: Model, weights: dict[str, Tensor]) -> None:

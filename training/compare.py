@@ -10,7 +10,7 @@ from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from training import data as public_data
 from training.decoding import Progress, decode, prompts, quiet
-from training.evaluate import chosen, data_name, rounded
+from training.evaluate import chosen, data_name, refusal_of, rounded
 from training.scores import SCORING, Output
 
 SHOWN = 20
@@ -36,8 +36,9 @@ def compare(
     check_pair(pair)
     names = told_apart(pair)
     loaded = public_data.load(dataset or data_name(pair[0]), data)
-    if not loaded.verified:
-        raise InputError(loaded.refusal)
+    for refusal in (loaded.refusal, *map(refusal_of, pair)):
+        if refusal:
+            raise InputError(refusal)
     languages = common(pair)
     examples = [example for example in chosen(loaded, split) if not example.language or example.language in languages]
     outputs = [decode(one, prompts(one, examples), options, name, progress) for one, name in zip(pair, names)]

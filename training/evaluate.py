@@ -77,6 +77,7 @@ def evaluate(
     among the ranks; every rank returns the whole result and the first one writes it.
     """
     checkpoint = load(Path(folder))
+    others = [load(Path(other)) for other in beside]
     loaded = public_data.load(dataset or data_name(checkpoint), data)
     found = {
         **provenance(checkpoint, loaded, split, plan, command(Path(folder), split, dataset, plan.options, beside)),
@@ -87,7 +88,7 @@ def evaluate(
         pointing = play(checkpoint, read_phrases(boxes), loaded.dev.examples) if boxes else recorded(folder, "pointing", found)
         found |= {"pointing": pointing} if pointing else {}
     if beside:
-        found["beside"] = [alternative(load(Path(other)), loaded, split, plan, progress) for other in beside]
+        found["beside"] = [alternative(other, loaded, split, plan, progress) for other in others]
     found = dict(rounded(found))
     if split == "test" and ranks()[0] == 0:
         replace_file(Path(folder) / METRICS, pretty_json(found))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load as parse
-
-from seqdemo.checkpoints import bundled_folder, save, shared_folder
+from seqdemo.checkpoints import bundled_folder, save, shared_folder, write_manifest
+from seqdemo.checkpoints.folder import CARD, CONFIG, METRICS, WEIGHTS
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
-from training.build import BEST, STATE, Model, model_of, put, read_recipe, read_tokenizers, trained
+from training.build import BEST, STATE, Model, model_of, put, read_best, read_recipe, read_tokenizers, trained
 from training.data.public import FINGERPRINTS
 from training.overrides import OF_MODEL, OF_RECIPE
 from training.recipes import RECIPES, Recipe
@@ -30,16 +30,25 @@ def export(run: Path, out: Path | None = None) -> Path:
     fill_best(model, state / BEST)
     shared = shared_folder() if folder.resolve().parent == bundled_folder().resolve() else None
     config = {**describe(recipe), **trained_on(recipe, state)}
-    return save(folder, model.eval(), config, source_text, target_text, shared=shared)
+    save(folder, model.eval(), config, source_text, target_text, shared=shared)
+    forget_others_figures(folder)
+    return folder
+
+
+def forget_others_figures(folder: Path) -> None:
+    """Figures, and the card that tells them, do not stay beside other bytes than they were measured of."""
+    figures = folder / METRICS
+    if not figures.is_file():
+        return
+    measured = json.loads(figures.read_bytes()).get("files", {})
+    if any(hashlib.sha256((folder / name).read_bytes()).hexdigest() != measured.get(name) for name in (WEIGHTS, CONFIG)):
+        for name in (METRICS, CARD):
+            (folder / name).unlink(missing_ok=True)
+        write_manifest(folder)
 
 
 def fill_best(model: Model, file: Path) -> None:
-    if not file.exists():
-        raise InputError(f"{file} is not there yet: it appears with the first evaluation on dev data.")
-    try:
-        weights = parse(file.read_bytes())
-    except SafetensorError:
-        raise InputError(f"{file} is damaged. Go on with the run (fit ... --resume): it writes the file again.") from None
+    weights = read_best(file)
     names = {name for name, _ in trained(model)}
     if set(weights) != names:
         raise InputError(f"{file} is of another model than its recipe: {', '.join(sorted(set(weights) ^ names)[:5])}.")

@@ -39,6 +39,7 @@ class Progress:
     epoch: int = 0
     batch: int = 0  # of this epoch, already used
     best: float = -math.inf  # dev metric
+    best_loss: float = math.inf
     best_step: int = 0
     waited: int = 0  # evaluations since the best
     losses: float = 0.0  # since the last line of the log
@@ -239,7 +240,7 @@ def evaluation_due(run: Run) -> bool:
 
 
 def judge(run: Run, display: Display) -> None:
-    """Dev metric of the averaged weights; the best are kept beside the state."""
+    """Dev metric of the averaged weights, its ties settled by dev loss; the best are kept beside the state."""
     progress, score = run.progress, None
     if run.ranks.first:
         give_back()
@@ -249,10 +250,10 @@ def judge(run: Run, display: Display) -> None:
         note(run, score)
         display.judged(run, score)
         give_back()
-    metric = run.ranks.told(score and score.metric)
+    metric, loss = run.ranks.told(score and (score.metric, score.loss))
     progress.waited += 1
-    if metric > progress.best:
-        progress.best, progress.best_step, progress.waited = metric, progress.step, 0
+    if (metric, -loss) > (progress.best, -progress.best_loss):
+        progress.best, progress.best_loss, progress.best_step, progress.waited = metric, loss, progress.step, 0
         if run.ranks.first:
             run.best = {name: value.to("cpu", copy=True).contiguous() for name, value in run.weights().items()}
             resume.write_best(run)

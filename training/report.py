@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import torch
-from safetensors.torch import load as parse
 
 from seqdemo.figures import alignment_grid, learning, page
 from seqdemo.model import Seq2Seq
 from training import runstate, watch
-from training.build import BEST, put
+from training.build import BEST, put, read_best
 from training.data.records import Example
+from training.machine import peak_memory
 from training.resume import LOG, REPORT
 from training.scores import SCORING, Output
 from training.tasks import PairTask
@@ -80,6 +80,7 @@ def summary(run: Run) -> str:
         ("what it is", recipe.about),
         ("steps", f"{progress.step:,} of {run.steps:,}"),
         ("core-minutes", f"{progress.seconds / 60:.1f} of {recipe.minutes}"),
+        ("memory at most", f"{peak_memory() / 1e9:.2f} GB since it last began or went on"),
         (f"best dev {recipe.metric}", f"{progress.best:.2f} at step {progress.best_step:,}"),
         ("data", f"{recipe.data}, fingerprint {run.fingerprint[:12]}"),
     ]
@@ -108,7 +109,7 @@ def examples(run: Run) -> str:
 def scored(run: Run, task: PairTask) -> list[tuple[str, str, str, str]]:
     """(score, source, output, reference) of every dev example under the best weights, worst first."""
     assert isinstance(run.judged, Seq2Seq)
-    put(run.judged, parse((run.state / BEST).read_bytes()))
+    put(run.judged, read_best(run.state / BEST))
     with torch.no_grad():
         texts = task.outputs(run.judged, task.dev, watch.GREEDY)
     single = SCORING[run.recipe.task].single

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from safetensors.torch import save as safetensors_bytes
 
 from seqdemo.errors import InputError
-from training import runstate, watch
+from training import build, runstate, watch
 from training.build import BEST, RECIPE, TOKENIZERS, put, read_recipe, trained, write_recipe
+from training.machine import peak_memory
 from training.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def circumstances(run: Run) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "device": run.ranks.device.type,
+        "bfloat16": run.bf16,
+        "products": torch.get_float32_matmul_precision(),
     }
 
 
@@ -108,6 +110,9 @@ def diverged(run: Run) -> InputError:
 def take_up(run: Run, say: Say) -> None:
     """Go on from the newest whole state, if there is one; what was logged after it is dropped."""
     saved = runstate.load(run.state)
+    steps = run.ranks.gathered(saved.values["progress"]["step"] if saved else 0)
+    if len(set(steps)) > 1:
+        raise InputError(f"The processes do not find the same state in {run.folder}: it must be one folder that all of them see.")
     if saved:
         for complaint in saved.complaints:
             say(complaint)
@@ -123,8 +128,7 @@ def take_up(run: Run, say: Say) -> None:
 def write_best(run: Run) -> None:
     """What ships, if dev has been measured; the state knows it too, so that a run which goes on does not trust the file."""
     if run.best:
-        data = safetensors_bytes(run.best, {"step": str(run.progress.best_step)})
-        runstate.write_atomically(run.state / BEST, data)
+        build.write_best(run.state, run.best, run.progress.best_step)
 
 
 def compare(before: dict[str, Any], now: dict[str, Any], say: Say) -> None:
@@ -161,8 +165,8 @@ def farewell(run: Run, code: int) -> str:
         return f"Stopped and saved at step {progress.step:,} of {run.steps:,}; --resume goes on from here."
     early = f" No better dev {run.recipe.metric} in {progress.waited} evaluations." if progress.step < run.steps else ""
     return (
-        f"Done in {minutes:.1f} core-minutes (budget {run.recipe.minutes}).{early} Best dev {run.recipe.metric} "
-        f"{progress.best:.2f} at step {progress.best_step:,}. The checkpoint is {run.folder}, its report "
-        f"{run.folder / REPORT}. Next:\n"
+        f"Done in {minutes:.1f} core-minutes (budget {run.recipe.minutes}), with {peak_memory() / 1e9:.2f} GB of memory at most."
+        f"{early} Best dev {run.recipe.metric} {progress.best:.2f} at step {progress.best_step:,}. "
+        f"The checkpoint is {run.folder}, its report {run.folder / REPORT}. Next:\n"
         f"  python -m training evaluate {run.folder}"
     )

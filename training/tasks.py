@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from seqdemo.config import BOS, EOS, PAD, SearchOptions
+from seqdemo.errors import InputError
 from seqdemo.model import LanguageModel, LanguageState, Seq2Seq
 from seqdemo.search import search
 from seqdemo.text import Tokenizer
@@ -155,6 +156,8 @@ class TextTask:
         return readings(text, self.starts, recipe.streams, recipe.window, shift)
 
     def shard(self, batch: tuple[Tensor, Tensor], rank: int, world: int) -> tuple[Tensor, Tensor]:
+        if world > self.recipe.streams:
+            raise InputError(f"{self.recipe.streams} streams are too few for {world} processes: --set streams={world} or more.")
         return batch[0][rank::world], batch[1][rank::world]
 
     def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor], smoothing: float) -> Loss:
