@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from seqdemo.config import CELL_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
+from seqdemo.cnn import EfficientNetLite
+from seqdemo.config import CELL_NAMES, CNN_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.ui import checks, pages
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.cards import headline_of, language_title
 from seqdemo.ui.catalogue import Catalogue, opening, photographs
 from seqdemo.ui.freeze import freeze
-from seqdemo.ui.sizes import sizes
+from seqdemo.ui.sizes import GRIDS, sizes
 from tests.toy_app import ToyService, toy_app, write_cards
 
 
@@ -113,6 +114,8 @@ COMBINATIONS = [
     {"decoder_layers": 2, "encoder_layers": 2, "bidirectional": False, "score": "additive"},
     {"features": 0, "share_embeddings": True},
     {"tie_readout": True, "features": 6},
+    {"encoder": "image", "cnn": "efficientnet-lite0"},
+    {"encoder": "image", "cnn": "efficientnet-lite2", "decoder": "context-each"},
     {"encoder": "none"},
     {"encoder": "none", "features": 0, "decoder_layers": 3, "cell": "gru"},
 ]
@@ -125,13 +128,20 @@ def test_the_formulas_count_every_parameter(changes: dict[str, Any]) -> None:
     small = {"target_vocabulary": 11, "source_vocabulary": 11, "embedding": 6, "encoder_hidden": 6, "decoder_hidden": 10}
     config = ModelConfig(**{**small, "attention": 7, "features": 8, **changes})  # type: ignore[arg-type]
     model = LanguageModel(config) if config.encoder == "none" else Seq2Seq(config)
-    held = sum(parameter.numel() for parameter in model.parameters())
+    held = sum(parameter.numel() for name, parameter in model.named_parameters() if not name.startswith("encoder.cnn."))
     found = sizes(config)
     assert found["parameters"] == held
     for part in found["parts"]:
         if part["parameters"]:
             total = eval(part["filled"].replace(",", "").replace("·", "*"))
             assert total == part["parameters"], part
+
+
+def test_grids_are_those_of_the_networks() -> None:
+    for name, grid in GRIDS.items():
+        cnn = EfficientNetLite(name)
+        assert (cnn.grid, cnn.channels) == grid
+    assert set(GRIDS) == set(CNN_NAMES)
 
 
 class Shelf:

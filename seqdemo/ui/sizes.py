@@ -12,7 +12,7 @@ from typing import Any
 
 from seqdemo.config import ModelConfig
 
-GRID_CHANNELS = 1280  # features of one cell of the CNN's grid
+GRIDS = {"efficientnet-lite0": (7, 320), "efficientnet-lite1": (8, 320), "efficientnet-lite2": (9, 352)}  # side, channels
 BLOCKS = {
     "elman": (1, 1),
     "lstm": (4, 4),
@@ -25,8 +25,8 @@ BLOCKS = {
     "mut2": (3, 3),
     "mut3": (3, 3),
 }  # cell -> vectors of hidden size fed by the input, and by the past
-ONCE, READING, WRITING = "once an input", "a piece read", "a piece written"
-SOURCE_PIECES = 20  # what attention is reckoned for
+ONCE, READING, WRITING, CELL = "once an input", "a piece read", "a piece written", "a grid cell"
+SOURCE_PIECES = 20  # what attention is reckoned for, where no grid says how many states there are
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def cell(name: str, kind: str, inputs: int, hidden: int, every: str) -> Part:
 
 def encoder_parts(config: ModelConfig) -> list[Part]:
     if config.encoder == "image":
-        size = config.encoder_hidden
+        (_, channels), size = GRIDS[config.cnn], config.encoder_hidden
         return [
-            linear("Encoder: grid cell to state", "C·M + M", GRID_CHANNELS, size, "a grid cell"),
-            linear("Encoder: the whole picture", "C·M + M", GRID_CHANNELS, size, ONCE),
+            linear("Encoder: grid cell to state", "C·M + M", channels, size, CELL),
+            linear("Encoder: the whole picture", "C·M + M", channels, size, ONCE),
         ]
     directions = ("left to right", "right to left") if config.bidirectional else ("left to right",)
     inputs = [config.embedding] + [config.encoder_hidden * len(directions)] * (config.encoder_layers - 1)
@@ -78,14 +78,15 @@ def encoder_parts(config: ModelConfig) -> list[Part]:
 
 
 def score_parts(config: ModelConfig) -> list[Part]:
-    M, D, A, S = config.memory_size, config.decoder_hidden, config.attention, SOURCE_PIECES
+    M, D, A = config.memory_size, config.decoder_hidden, config.attention
+    S, reading = (GRIDS[config.cnn][0] ** 2, CELL) if config.encoder == "image" else (SOURCE_PIECES, READING)
     kind = config.score
     parts = []
     if kind == "bilinear":
-        parts = [linear("Attention keys", "M·H", M, D, READING, bias=False)]
+        parts = [linear("Attention keys", "M·H", M, D, reading, bias=False)]
     elif kind != "dot":
         keys_biased = kind == "keys-queries"
-        parts = [linear("Attention keys", "M·A" + (" + A" if keys_biased else ""), M, A, READING, bias=keys_biased)]
+        parts = [linear("Attention keys", "M·A" + (" + A" if keys_biased else ""), M, A, reading, bias=keys_biased)]
         query_biased = kind in ("additive", "keys-queries")
         parts.append(linear("Attention query", "H·A" + (" + A" if query_biased else ""), D, A, WRITING, bias=query_biased))
     if kind == "additive":
@@ -146,7 +147,7 @@ def sizes(config: ModelConfig) -> dict[str, Any]:
     return {
         "parts": [vars(part) for part in found],
         "parameters": sum(part.parameters for part in found),
-        "work": {every: sum(part.work for part in found if part.every == every) for every in (READING, WRITING, ONCE)},
+        "work": {every: sum(part.work for part in found if part.every == every) for every in (READING, CELL, WRITING, ONCE)},
         "bytes": sum(part.parameters for part in found) * 2,
         "megabytes": math.ceil(sum(part.parameters for part in found) * 2 / 2**20),
     }
