@@ -32,8 +32,9 @@ POINTING = (
 )
 NATS = "**{nats_per_character:.3f} nats per character** on the last 10 % of the text, {characters:,} characters."
 LEAST = 20  # inputs of a length, below which their figure says nothing
-ALIKE = "Their recipes are alike in everything but {}: the same examples, as many epochs, batches of the same size."
+ALIKE, AS_OFTEN = "Their recipes are alike in everything but {}", ": the same examples as often, in batches of the same size"
 TRIED = "{name}: {about} From `python -m training fit {name}`; its weights, of sha256 `{weights}`..., are not in this folder."
+SEEN = {"data", "epochs", "tokens", "weigh", "patience"}  # fields of a recipe that decide what a model sees how often
 UNITS = (
     "Units that know where they are, chosen on dev text and measured on test text. Both are read in passages of about "
     "{passage:,} characters, each from its beginning where a paragraph begins and nothing is open; layers count from 1, units "
@@ -142,13 +143,20 @@ def related(metrics: Metrics, kin: Sequence[Metrics]) -> str:
     head = [f"{headlines.title(metrics, test)}, {column.name}" for test in metrics["tests"] for column in columns]
     rows = [
         [one["name"], f"{one['parameters']['trained']:,}", headlines.search_name(one)]
-        + [number(found["beam"].get(column.key), column.unit) for found in one["tests"].values() for column in columns]
+        + [number(score(one, test, column.key), column.unit) for test in metrics["tests"] for column in columns]
         for one in members
     ]
     recipes = [vars(RECIPES[one["name"]]) for one in members]
     apart = {name for recipe in recipes for name in recipe if recipe[name] != recipes[0][name]} - {"name", "about", "model"}
     lines = table(["learnt the same", "parameters", "search", *head], rows)
-    return "\n".join([*lines, "", ALIKE.format(" and ".join(["the model", *sorted(apart)]))])
+    alike = ALIKE.format(" and ".join(["the model", *sorted(apart)])) + ("" if apart & SEEN else AS_OFTEN)
+    return "\n".join([*lines, "", f"{alike}."])
+
+
+def score(metrics: Metrics, test: str, key: str) -> float | None:
+    """With the search that counts; None on a test set it was not measured on."""
+    found: dict[str, float] = metrics["tests"].get(test, {}).get("beam", {})
+    return found.get(key)
 
 
 def few(metrics: Metrics, table_name: str) -> dict[str, list[dict[str, Any]]]:
