@@ -63,8 +63,8 @@ def test_a_gpu_has_tf32_beside_any_processor(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_most_memory_held_is_known() -> None:
     before = machine.peak_memory()
-    held = torch.ones(50_000_000)
-    assert len(held) and before + 50e6 < machine.peak_memory() < 64e9
+    held = torch.ones(round(before / 4) + 10_000_000)  # more than ever, whatever was freed since
+    assert len(held) and before + 4e7 < machine.peak_memory() < 64e9
     del held
 
 
