@@ -31,26 +31,17 @@ def connectivity(model: Seq2Seq, source: Sequence[int], target: Sequence[int], p
     check(model, source, target)
     if not whole(position, len(target)):
         raise InputError(f"Position {position} is outside this output of {len(target)} pieces, counted from 0.")
-    caught: list[Tensor] = []
-    hook = _embedding_leaf(caught)
     with torch.inference_mode(False), torch.enable_grad():
-        encoded = model.encoder(hook(model.embed_source(source_tensors(source)[0])), source_tensors(source)[1])
-        state = model.decoder.start(model.decoder.prepare(encoded.memory))
+        ids_1S, mask_1S = source_tensors(source)
+        x_1SE = model.embed_source(ids_1S).detach().requires_grad_()
+        state = model.decoder.start(model.decoder.prepare(model.encoder(x_1SE, mask_1S).memory))
         inputs_1T = torch.tensor([[BOS, *target[:position]]], dtype=torch.long)
         for zx_1G in model.decoder.stack.first.project(model.embed_target(inputs_1T)).unbind(1):
             done = model.decoder.step(zx_1G, state)
             state = done.state
         logp = F.log_softmax(model.readout(done.features_KR), 1)[0, target[position]]
-        (gradient_1SE,) = torch.autograd.grad(logp, caught)
-    return gradient_1SE[0].numpy()
-
-
-def _embedding_leaf(caught: list[Tensor]) -> Callable[[Tensor], Tensor]:
-    def leaf(x: Tensor) -> Tensor:
-        caught.append(x.detach().requires_grad_())
-        return caught[-1]
-
-    return leaf
+        (gradient_1SE,) = torch.autograd.grad(logp, [x_1SE])
+    return np.asarray(gradient_1SE[0])
 
 
 def through_time(

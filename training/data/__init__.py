@@ -62,10 +62,10 @@ def load(name: str, folder: Path | None = None) -> Dataset:
     if empty:
         raise InputError(f"{name} from {folder} has nothing in {' and '.join(empty)}. Check the files there.")
     mark = fingerprint(*splits)
-    others = [f"{source} is another edition than the recorded one" for source in parts.contents if other(source, parts)]
-    seen = [source for source in parts.contents if source == captions.PHOTOGRAPHS]
-    verified = mark == FINGERPRINTS.get(name) and not any(other(source, parts) for source in seen)
-    loaded = Dataset(name, *splits, mark, verified, (*parts.notes, *others), tuple(problems))
+    others = [source for source in parts.contents if other(source, parts)]
+    verified = mark == FINGERPRINTS.get(name) and captions.PHOTOGRAPHS not in others
+    notes = (*parts.notes, *(f"{source} is another edition than the recorded one" for source in others))
+    loaded = Dataset(name, *splits, mark, verified, notes, tuple(problems))
     for listener in listeners:
         listener(loaded)
     return loaded
