@@ -51,6 +51,11 @@ def test_figures_do_not_outlive_the_weights_they_were_measured_of(
     card.write(folder)
     export.export(folder)
     assert (folder / "metrics.json").is_file() and (folder / "README.md").is_file()
+    (folder / "metrics.json").write_text("{")
+    export.export(folder)
+    assert not (folder / "metrics.json").exists(), "what cannot be read tells nothing of these bytes"
+    evaluate.evaluate(folder, plan=PLAN)
+    card.write(folder)
     train(replace(SHORT, seed=2), folder, Start(fresh=True))
     assert not (folder / "metrics.json").exists() and not (folder / "README.md").exists()
     assert checkpoints.load(folder).card == "" and "Not measured yet" in card.render(folder)

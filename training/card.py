@@ -58,7 +58,6 @@ POINTS = "The map over a photograph shows where the model looked, which is often
 LONG = "{name} falls from {best:.1f} at {at} {unit} to {last:.1f} at {longest} ({test}){why}."
 ONE_VECTOR = ": one vector has to hold the whole source"
 EMPTY = "For {:.1f} % of the sampled inputs the output it finds likeliest of all is the empty one."
-
 SOMEBODY = "somebody/seqdemo-"  # whoever publishes it puts their own name here
 
 Config = dict[str, Any]

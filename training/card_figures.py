@@ -34,7 +34,7 @@ NATS = "**{nats_per_character:.3f} nats per character** on the last 10 % of the 
 LEAST = 20  # inputs of a length, below which their figure says nothing
 ALIKE, AS_OFTEN = "Their recipes are alike in everything but {}", ": the same examples as often, in batches of the same size"
 TRIED = "{name}: {about} From `python -m training fit {name}`; its weights, of sha256 `{weights}`..., are not in this folder."
-SEEN = {"data", "epochs", "tokens", "weigh", "patience"}  # fields of a recipe that decide what a model sees how often
+HOW_OFTEN = {"data", "epochs", "tokens", "weigh", "patience"}  # fields of a recipe that decide what a model sees how often
 UNITS = (
     "Units that know where they are, chosen on dev text and measured on test text. Both are read in passages of about "
     "{passage:,} characters, each from its beginning where a paragraph begins and nothing is open; layers count from 1, units "
@@ -139,24 +139,18 @@ def related(metrics: Metrics, kin: Sequence[Metrics]) -> str:
     if not kin:
         return ""
     members = sorted([metrics, *kin], key=lambda one: str(one["name"]))
-    columns = [column for column in COLUMNS[metrics["task"]] if column.key in MAIN[metrics["task"]]]
-    head = [f"{headlines.title(metrics, test)}, {column.name}" for test in metrics["tests"] for column in columns]
-    rows = [
-        [one["name"], f"{one['parameters']['trained']:,}", headlines.search_name(one)]
-        + [number(score(one, test, column.key), column.unit) for test in metrics["tests"] for column in columns]
-        for one in members
-    ]
+    head = [(one.test, one.column) for one in headlines.main(metrics)]
+    rows = []
+    for one in members:
+        told = {(main.test, main.column): main.text for main in headlines.main(one)}
+        named = [one["name"], f"{one['parameters']['trained']:,}", headlines.search_name(one)]
+        rows.append([*named, *(told.get(place, "") for place in head)])
     recipes = [vars(RECIPES[one["name"]]) for one in members]
     apart = {name for recipe in recipes for name in recipe if recipe[name] != recipes[0][name]} - {"name", "about", "model"}
-    lines = table(["learnt the same", "parameters", "search", *head], rows)
-    alike = ALIKE.format(" and ".join(["the model", *sorted(apart)])) + ("" if apart & SEEN else AS_OFTEN)
+    titles = [f"{headlines.title(metrics, test)}, {column.name}" for test, column in head]
+    lines = table(["learnt the same", "parameters", "search", *titles], rows)
+    alike = ALIKE.format(" and ".join(["the model", *sorted(apart)])) + ("" if apart & HOW_OFTEN else AS_OFTEN)
     return "\n".join([*lines, "", f"{alike}."])
-
-
-def score(metrics: Metrics, test: str, key: str) -> float | None:
-    """With the search that counts; None on a test set it was not measured on."""
-    found: dict[str, float] = metrics["tests"].get(test, {}).get("beam", {})
-    return found.get(key)
 
 
 def few(metrics: Metrics, table_name: str) -> dict[str, list[dict[str, Any]]]:

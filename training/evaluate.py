@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from training import data as public_data
 from training import long_texts
 from training.data.records import Dataset, Example, Split
 from training.decoding import Progress, decode, prompts, quiet, ranks
+from training.headlines import recorded
 from training.metrics import caption_words
 from training.optimum import shortfalls
 from training.pointing import play, read_phrases
@@ -85,7 +85,7 @@ def evaluate(
     }
     if has_map(checkpoint):
         boxes = boxes_of(data)
-        pointing = play(checkpoint, read_phrases(boxes), loaded.dev.examples) if boxes else recorded(folder, "pointing", found)
+        pointing = play(checkpoint, read_phrases(boxes), loaded.dev.examples) if boxes else still_true(folder, "pointing", found)
         found |= {"pointing": pointing} if pointing else {}
     if beside:
         found["beside"] = [alternative(other, loaded, split, plan, progress) for other in others]
@@ -317,10 +317,9 @@ def boxes_of(data: Path | None) -> Path | None:
     return path if data and path.exists() else None
 
 
-def recorded(folder: Path, part: str, found: dict[str, Any]) -> Any:
-    """What metrics.json says already, of these very bytes, where the data to measure it again are not at hand."""
-    path = Path(folder) / METRICS
-    before = json.loads(path.read_bytes()) if path.is_file() else {}
+def still_true(folder: Path, part: str, found: dict[str, Any]) -> Any:
+    """What is recorded already, of these very bytes, where the data to measure it again are not at hand."""
+    before = recorded(Path(folder))
     return before.get(part) if before.get("files") == found["files"] else None
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from seqdemo.checkpoints import bundled_folder, save, shared_folder, write_manifest
 from seqdemo.checkpoints.folder import CARD, CONFIG, METRICS, WEIGHTS
+from seqdemo.checkpoints.store import open_folder
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from training.build import BEST, STATE, Model, model_of, put, read_best, read_recipe, read_tokenizers, trained
 from training.data.public import FINGERPRINTS
+from training.headlines import recorded
 from training.overrides import OF_MODEL, OF_RECIPE
 from training.recipes import RECIPES, Recipe
 from training.runstate import states, values_of, whole
@@ -37,11 +37,9 @@ def export(run: Path, out: Path | None = None) -> Path:
 
 def forget_others_figures(folder: Path) -> None:
     """Figures, and the card that tells them, do not stay beside other bytes than they were measured of."""
-    figures = folder / METRICS
-    if not figures.is_file():
-        return
-    measured = json.loads(figures.read_bytes()).get("files", {})
-    if any(hashlib.sha256((folder / name).read_bytes()).hexdigest() != measured.get(name) for name in (WEIGHTS, CONFIG)):
+    opened, _ = open_folder(folder)
+    measured = recorded(folder).get("files", {})
+    if METRICS in opened and any(opened.manifest[name]["sha256"] != measured.get(name) for name in (WEIGHTS, CONFIG)):
         for name in (METRICS, CARD):
             (folder / name).unlink(missing_ok=True)
         write_manifest(folder)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from seqdemo.checkpoints.folder import METRICS
 from seqdemo.config import LANGUAGE_NAMES
 
 TITLES = {"multi30k": "Multi30k", "tatoeba": "Tatoeba", "flickr8k": "Flickr8k"}
 SPLITS = {("multi30k", "test"): "test_2016_flickr"}  # where a split has a name of its own
 PARTS = {"train": "first 80 %", "dev": "last but one 10 %", "test": "last 10 %"}  # of a text
+
+
+def recorded(folder: Path) -> dict[str, Any]:
+    """What metrics.json of a folder says; nothing where there is none, or none that can be read."""
+    try:
+        found: dict[str, Any] = json.loads((folder / METRICS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 class Column(NamedTuple):
