@@ -5,12 +5,13 @@ at comes from one more pass over the tokens of the hypothesis they picked. A wha
 
 errors, records, config, state, edits   plain values: no model in them
 text, images                            what goes in and comes out
-cells, cnn, products, attention         the parts of a network
-encoders, decoders, whatif, model       the networks, and how a step consults its edits
-search, trace, checkpoints, figures     search a step function; replay; save and load; draw
-gradients                               on demand: connectivity, and norms through time
+network                                 cells, attention, encoders, decoders, the networks, and how a step consults its edits
+search, explain, figures                search a step function; replay and gradients; draw
+child                                   work in a process of its own, with a deadline
+checkpoints, hub                        save and load a folder; the Hub
 prompts                                 an input ready for a model
 playground                              run, replay, score: where text, model, search and trace meet
+hands                                   what a person tries on the model beside a search: units, rows, words, film strips
 commandline, ui                         who asks: a terminal, a page
 
 Tensors say their dimensions: B rows or sentences, K beam rows, W slots of a sentence, C candidates, S source positions,
@@ -20,62 +21,95 @@ C channels of a picture, N any number, X and Y sides of a picture. `weights_BKS`
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from seqdemo.lazy import on_demand
+from seqdemo.moved import keep_old_modules
 
 if TYPE_CHECKING:
     from seqdemo import figures
-    from seqdemo.checkpoints import LanguageModel, Seq2Seq, load
     from seqdemo.config import SearchOptions
-    from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Force
+    from seqdemo.edits import AttentionBlend, AttentionDraw, AttentionRow, Ban, ClampGate, Force, Require
     from seqdemo.errors import InputError
-    from seqdemo.playground import replay, run, score, search_error
+    from seqdemo.hands.gates import gate_report
+    from seqdemo.hands.influence import connectivity, erase, gradient_norms
+    from seqdemo.hands.rows import next_word, row_bound
+    from seqdemo.hands.strips import sweep
+    from seqdemo.hands.units import rank_units
+    from seqdemo.hands.wanted import cheapest
+    from seqdemo.hands.words import candidates, must_be_said
+    from seqdemo.hub import LanguageModel, Seq2Seq, load
+    from seqdemo.playground import badges, replay, run, score, search_error
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AttentionBlend": "edits",
+    "AttentionDraw": "edits",
     "AttentionRow": "edits",
     "Ban": "edits",
     "ClampGate": "edits",
     "Force": "edits",
     "InputError": "errors",
-    "LanguageModel": "checkpoints",
+    "LanguageModel": "hub",
+    "Require": "edits",
     "SearchOptions": "config",
-    "Seq2Seq": "checkpoints",
-    "load": "checkpoints",
+    "Seq2Seq": "hub",
+    "badges": "playground",
+    "candidates": "hands.words",
+    "cheapest": "hands.wanted",
+    "connectivity": "hands.influence",
+    "erase": "hands.influence",
+    "gate_report": "hands.gates",
+    "gradient_norms": "hands.influence",
+    "load": "hub",
+    "must_be_said": "hands.words",
+    "next_word": "hands.rows",
+    "rank_units": "hands.units",
     "replay": "playground",
+    "row_bound": "hands.rows",
     "run": "playground",
     "score": "playground",
     "search_error": "playground",
+    "sweep": "hands.strips",
 }
 
 __all__ = [
     "AttentionBlend",
+    "AttentionDraw",
     "AttentionRow",
     "Ban",
     "ClampGate",
     "Force",
     "InputError",
     "LanguageModel",
+    "Require",
     "SearchOptions",
     "Seq2Seq",
+    "badges",
+    "candidates",
+    "cheapest",
+    "connectivity",
+    "erase",
     "figures",
+    "gate_report",
+    "gradient_norms",
     "load",
+    "must_be_said",
+    "next_word",
+    "rank_units",
     "replay",
+    "row_bound",
     "run",
     "score",
     "search_error",
+    "sweep",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Public names arrive with their module when they are first asked for: torch takes longer to import than all the rest."""
-    if name == "figures":
-        return import_module("seqdemo.figures")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"seqdemo.{_HOMES[name]}"), name)
+__getattr__ = on_demand(__name__, {"figures": "", **{name: f"{__name__}.{home}" for name, home in _HOMES.items()}})
+
+keep_old_modules()
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,8 @@
-"""Lines in, answers out, in the same order: what stands between a stream of bytes and the playground.
+"""Lines in, answers out, in the same order: the layer between a stream of bytes and the playground.
 
 bytes -> Line -> Prompt -> batches of like length -> Answer -> one line, or one object, of output
 
-A line that cannot be used is answered by a sentence, and the rest go on.
+A line that cannot be used gets a sentence as its answer, and the others are still answered.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
-from seqdemo.checkpoints import Checkpoint, load
-from seqdemo.checkpoints import names as checkpoint_names
-from seqdemo.config import LANGUAGE_NAMES, SearchOptions
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.config import LANGUAGE_NAMES, TOLERANCE, SearchOptions
+from seqdemo.edits import Edit
 from seqdemo.errors import InputError
-from seqdemo.playground import find, scorable, scores, texts_of
+from seqdemo.hub import load
+from seqdemo.hub import names as checkpoint_names
+from seqdemo.playground import Run, find, network_of, run, scorable, scores, texts_of
 from seqdemo.prompts import Prompt, prepare, target_language, tokenizer
-from seqdemo.search import UNDER_WAY, Found
+from seqdemo.records import output_to_json, to_json
+from seqdemo.search import UNDER_WAY, SearchResult
 
 DEFAULTS = {
     "translate": ("translator-de-en",),
@@ -33,11 +36,13 @@ DEFAULTS = {
     "complete": ("lm-tolstoy",),
     "score": ("translator-de-en",),
 }
+HANDS = "translate"  # whose first model is tried by hand, if none is named
+TASKS = ("translate", "transliterate", "caption", "complete")
 MOST_BYTES = 2**20  # of one line
-ROWS = 320  # of the model, at most, a batch
+ROWS = 320  # rows of the model in a batch, at most
 LARGEST_BATCH = 64
-BATCHES = 8  # a window, inside which inputs are sorted by length
-FEW_PICTURES = 16  # a window: pictures take memory
+BATCHES = 8  # lines in a window, within which inputs are sorted by length
+FEW_PICTURES = 16  # pictures in a window, because they take memory
 PATIENCE = 0.02  # seconds to wait for a window to fill
 LATER = object()
 SHOWN_AS = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -50,25 +55,32 @@ class Line(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`outputs` best first, or an `error`; `more` is what else an exact search or an unusual input has to tell."""
+    """`outputs` best first, or an `error`; `more` holds the certificate of an exact search, a note on an unusual input and the
+    like."""
 
     line: Line
     outputs: tuple[dict[str, Any], ...] = ()
     error: str = ""
     more: dict[str, Any] = {}
+    told: str = ""  # in one line, where there are no outputs
 
 
 @dataclass(frozen=True)
 class Job:
-    """What becomes of each line."""
+    """What to do with each line."""
 
     checkpoint: Checkpoint
     options: SearchOptions
     language: str = ""
     scoring: bool = False
+    edits: tuple[Edit, ...] = ()
+    hand: str = ""  # what is tried on each best output, with which settings
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def batch(self) -> int:
+        if self.edits or self.hand:
+            return 1
         if self.scoring:
             return LARGEST_BATCH
         if self.options.strategy == "exact":
@@ -83,27 +95,34 @@ class Job:
         return self.batch if self.options.strategy == "exact" else self.batch * BATCHES
 
 
-def open_checkpoint(command: str, name: str | None, language: str) -> Checkpoint:
-    """By name, folder or user/name, checked against what is asked of it."""
-    wanted = name or next((known for known in DEFAULTS[command] if known in checkpoint_names()), DEFAULTS[command][-1])
+def open_checkpoint(command: str, name: str | None, language: str, precision: str = "float32") -> Checkpoint:
+    """Open a checkpoint by name, folder or user/name, and check that it can do the task."""
+    defaults = DEFAULTS.get(command, DEFAULTS[HANDS])
+    wanted = name or next((known for known in defaults if known in checkpoint_names()), defaults[-1])
     folder = Path(wanted)
-    checkpoint = load(folder.resolve() if folder.parent != Path() and folder.is_dir() else wanted)
-    if command not in ("score", checkpoint.task):
+    checkpoint = load(folder.resolve() if folder.parent != Path() and folder.is_dir() else wanted, precision=precision)
+    if command in TASKS and command != checkpoint.task:
         raise InputError(f"{checkpoint.name} cannot {command}; it can {checkpoint.task}.")
     target_language(checkpoint, language)
     return checkpoint
 
 
 def silent_choice(checkpoint: Checkpoint, language: str) -> str:
-    """A line that says which language was chosen, and from which, where nobody did."""
+    """A line that tells the language and its alternatives if the user chose none."""
     chosen = target_language(checkpoint, language)
     if language or len(checkpoint.languages) < 2:
         return ""
     return f"Written in {LANGUAGE_NAMES.get(chosen, chosen)}; choose with --to: {', '.join(checkpoint.languages)}.\n"
 
 
+def lower_precision(checkpoint: Checkpoint) -> str:
+    """A line on what a precision below float32 means for this model."""
+    note = network_of(checkpoint).precision_note
+    return f"{note}\n" if note else ""
+
+
 def read_lines(stream: BinaryIO) -> Iterator[Line]:
-    """Lines end with a line feed and nothing else; what is not UTF-8, or too long to be meant, is an error of its own line."""
+    """Lines end with a line feed only. A line that is not UTF-8, or far too long, becomes an error for that line."""
     number = 0
     while data := stream.readline(MOST_BYTES):
         number += 1
@@ -128,8 +147,8 @@ def parse_line(number: int, data: bytes, cut: bool) -> Line:
 
 
 def windows(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
-    """Up to `size` lines that are there, without waiting long for more: a file comes in full windows, typed lines one by one."""
-    waiting: Queue[Any] = Queue(2 * size)  # of lines; then an error, or None at the end
+    """Up to `size` available lines, without a long wait for more: a file gives full windows, typed lines come one by one."""
+    waiting: Queue[Any] = Queue(2 * size)  # lists of lines; at the end an error or None
 
     def read() -> None:
         try:
@@ -160,7 +179,7 @@ def soon(waiting: Queue[Any]) -> Any:
 
 
 class Question(NamedTuple):
-    """A line that can be answered: what the model reads and, where an output is to be scored, its tokens and its text."""
+    """A valid line: the model's input and, if an output is to be scored, its tokens and text."""
 
     prompt: Prompt
     tokens: tuple[int, ...] = ()
@@ -172,7 +191,7 @@ class Question(NamedTuple):
 
 
 def answers(job: Job, lines: Sequence[Line], shown: Callable[[int], None] = lambda done: None) -> list[Answer]:
-    """One answer a line, in the order of the lines; worked out in batches of like length."""
+    """One answer for each line, in their order, computed in batches of similar length."""
     asked = [question(job, line) for line in lines]
     found = {place: given for place, given in enumerate(asked) if isinstance(given, Answer)}
     waiting = [(place, given) for place, given in enumerate(asked) if isinstance(given, Question)]
@@ -195,7 +214,7 @@ def question(job: Job, line: Line) -> Question | Answer:
 
 
 def pair(job: Job, text: str) -> Question:
-    """`source TAB target`; of a language model the whole line is the text."""
+    """`source TAB target`; for a language model the whole line is the text."""
     source, tab, target = text.partition("\t")
     if job.checkpoint.task == "complete":
         source, target = "", text
@@ -208,11 +227,29 @@ def pair(job: Job, text: str) -> Question:
 
 def decoded(job: Job, lines: Sequence[Line], asked: Sequence[Question]) -> list[Answer]:
     prompts = [one.prompt for one in asked]
+    if job.edits or job.hand:
+        return [tried(job, line, prompt) for line, prompt in zip(lines, prompts)]
     return [answer(job, line, prompt, outcome) for line, prompt, outcome in zip(lines, prompts, searched(job, prompts))]
 
 
-def searched(job: Job, prompts: Sequence[Prompt]) -> list[Found | str]:
-    """What was found, or why nothing was; one input that does not fit the options spoils no other."""
+def tried(job: Job, line: Line, prompt: Prompt) -> Answer:
+    """Decoded under edits, with what they cost; or what a hand on the best output finds."""
+    try:
+        found = run(job.checkpoint, prompt, job.options, job.edits)
+        if not job.hand:
+            whole = answer(job, line, prompt, found)
+            prices = {name: [to_json(price) for price in getattr(found, name)] for name in ("prices", "own_prices")}
+            return whole._replace(more={**whole.more, **prices})
+        from seqdemo.hands.lines import answered
+
+        more, told = answered(job.hand, job.checkpoint, found, job.settings)
+    except InputError as error:
+        return Answer(line, error=str(error))
+    return Answer(line, more={**more, **noted(job.checkpoint, prompt)}, told=told)
+
+
+def searched(job: Job, prompts: Sequence[Prompt]) -> list[SearchResult | str]:
+    """The results, or the reason why there are none. An input that does not fit the options affects no other."""
     try:
         return [*find(job.checkpoint, prompts, job.options, record=False)]
     except InputError as error:
@@ -221,25 +258,17 @@ def searched(job: Job, prompts: Sequence[Prompt]) -> list[Found | str]:
         return [outcome for prompt in prompts for outcome in searched(job, [prompt])]
 
 
-def answer(job: Job, line: Line, prompt: Prompt, found: Found | str) -> Answer:
+def answer(job: Job, line: Line, prompt: Prompt, found: SearchResult | Run | str) -> Answer:
     if isinstance(found, str):
         return Answer(line, error=found)
     if not found.hypotheses:
-        return Answer(line, error="Nothing can be said under these options; loosen them.")
+        return Answer(line, error="No output is possible under these options; relax them.")
     piece = tokenizer(job.checkpoint.target_text).piece
     outputs = tuple(
-        {
-            "text": text,
-            "tokens": list(one.tokens),
-            "logp": one.total,
-            "score": one.score,
-            "pieces": [piece(token) for token in one.tokens],
-            "logps": list(one.logps),
-            "finished": one.finished,
-        }
+        output_to_json(one, text, piece)
         for text, one in zip(texts_of(job.checkpoint, prompt, found.hypotheses), found.hypotheses)
     )
-    more = noted(prompt)
+    more = noted(job.checkpoint, prompt)
     if len(job.checkpoint.languages) > 1:
         more["language"] = prompt.language
     if found.certificate:
@@ -253,16 +282,19 @@ def scored(job: Job, lines: Sequence[Line], asked: Sequence[Question]) -> list[A
     for line, (prompt, tokens, text), logps in zip(lines, asked, scores(job.checkpoint, [one[:2] for one in asked])):
         pieces, total = [piece(token) for token in tokens], sum(logps)
         one = {"text": text, "tokens": list(tokens), "logp": total, "score": total, "pieces": pieces, "logps": logps}
-        found.append(Answer(line, (one,), more=noted(prompt)))
+        found.append(Answer(line, (one,), more=noted(job.checkpoint, prompt)))
     return found
 
 
-def noted(prompt: Prompt) -> dict[str, Any]:
-    return {"note": prompt.far} if prompt.far else {}
+def noted(checkpoint: Checkpoint, prompt: Prompt) -> dict[str, Any]:
+    """Beside the answer: a note on an unusual input, the precision of the weights, and its tolerance, by which times 1 + |total|
+    a search and its replay may differ."""
+    said = {"note": prompt.far} if prompt.far else {}
+    return {**said, "precision": checkpoint.precision, "tolerance": TOLERANCE[checkpoint.precision]}
 
 
 def finite(value: Any) -> Any:
-    """JSON knows no infinities: null."""
+    """Null in place of infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {name: finite(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -271,17 +303,20 @@ def finite(value: Any) -> Any:
 
 
 def as_json(found: Answer) -> str:
-    what = {"error": found.error} if found.error else {"outputs": found.outputs, **found.more}
+    outputs = {"outputs": found.outputs} if found.outputs else {}
+    what = {"error": found.error} if found.error else {**outputs, **found.more}
     return json.dumps(finite({"input": found.line.text, **what}), ensure_ascii=False, allow_nan=False)
 
 
 def as_text(found: Answer, scoring: bool) -> str:
     """The outputs on one line, TABs between them; line breaks and TABs inside them are written as in a string."""
+    if found.told:
+        return found.told.translate(SHOWN_AS | {ord("\t"): "\t"})
     return "\t".join(f"{each['logp']:.4f}" if scoring else each["text"].translate(SHOWN_AS) for each in found.outputs)
 
 
 class Progress:
-    """One line on a terminal that says how far it is; on anything else nothing."""
+    """A line of progress on a terminal; nothing elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.shown = stream, stream.isatty()
@@ -302,7 +337,7 @@ class Progress:
 
 
 def converse(job: Job, given: BinaryIO, out: TextIO, err: TextIO, as_objects: bool) -> int:
-    """Answer every line; 1 if any could not be."""
+    """Answer every line; return 1 if some could not be answered."""
     progress, done, failed = Progress(err), 0, False
     try:
         for window in windows(read_lines(given), job.window):
@@ -322,7 +357,7 @@ def converse(job: Job, given: BinaryIO, out: TextIO, err: TextIO, as_objects: bo
 
 
 def remark_on(found: Answer) -> str:
-    """What a person should know of an answer that the line itself does not say."""
+    """Remarks on an answer that the output line itself does not hold."""
     certificate = found.more.get("certificate", {"proved": True})
     unproved = "" if certificate["proved"] else certificate["sentence"]
     return found.error or " ".join(filter(None, (found.more.get("note", ""), unproved)))

@@ -5,32 +5,24 @@ Positions count target tokens from 0 (the first token after <bos>); source posit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from numbers import Integral
+from types import UnionType
+from typing import Any, Protocol, TypeGuard, get_args, get_origin, get_type_hints
 
-import numpy as np
-
-from seqdemo.config import CELL_GATES, EOS, ModelConfig, SearchOptions, from_json
-from seqdemo.errors import InputError
+from seqdemo.config import EOS, MAX_STEPS, ModelConfig, Plain, SearchOptions, fields_of, terms
+from seqdemo.errors import InputError, shown
 
 BLENDS = ("uniform", "last", "nothing")
 PARTS = ("encoder", "decoder")
 DIRECTIONS = ("forward", "backward")
-MOST_EDITS = 50
-
-
-def plain(value: Any) -> Any:
-    """Numbers of NumPy, such as those of a Trace, as Python's own; arrays as tuples."""
-    if isinstance(value, np.ndarray):
-        value = tuple(value.tolist())
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value.item() if isinstance(value, np.generic) else value
-
-
-class Plain:
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            object.__setattr__(self, name, plain(value))
+MOST_EDITS = 20
+MOST_REQUIRED = 5  # words; each doubles the states to follow
+MOST_SPELLINGS = 20
+MOST_PIECES = 50  # of one spelling
+MOST_LETTERS = 100  # of a piece or word in JSON
+AS_TOLD = ("pieces", "word", "says")  # keys that a page may send beside the fields
 
 
 @dataclass(frozen=True)
@@ -50,23 +42,57 @@ class Ban(Plain):
 
 
 @dataclass(frozen=True)
+class Require(Plain):
+    """A word must stand somewhere in the output, after what was given: its pieces, one after the other.
+
+    `spellings` are the ways to write it, of which one is enough; a single spelling may be given without a tuple around it.
+    """
+
+    spellings: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.spellings, tuple) and self.spellings and all(isinstance(piece, int) for piece in self.spellings):
+            object.__setattr__(self, "spellings", (self.spellings,))
+
+    def stands_in(self, tokens: tuple[int, ...]) -> bool:
+        return any(
+            tokens[start : start + len(each)] == each for each in self.spellings for start in range(len(tokens) - len(each) + 1)
+        )
+
+
+@dataclass(frozen=True)
 class AttentionRow(Plain):
-    """At target `position` attention is this row, over the source; it is normalised to sum to 1."""
+    """At target `position` attention is this row, over the source; it is normalised to sum to 1.
+
+    `layer` and `head` name one of each; None means all.
+    """
 
     position: int
     weights: tuple[float, ...]
+    layer: int | None = None
+    head: int | None = None
 
 
 @dataclass(frozen=True)
 class AttentionBlend(Plain):
     """At every step (or only at `positions`) attention moves by `factor` towards 'uniform', 'last' or 'nothing'.
 
-    'nothing' leaves the row and scales the context vector by 1 - factor.
+    'nothing' leaves the row and scales the context vector by 1 - factor. Layer and head as in `AttentionRow`.
     """
 
     factor: float
     towards: str = "uniform"
     positions: tuple[int, ...] | None = None
+    layer: int | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True)
+class AttentionDraw(Plain):
+    """Hard attention looks at positions drawn from its distribution instead of the likeliest; the same seed draws the same."""
+
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,44 +111,117 @@ class ClampGate(Plain):
     positions: tuple[int, ...] | None = None
 
 
-Edit = Force | Ban | AttentionRow | AttentionBlend | ClampGate
-EDITS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Force, Ban, AttentionRow, AttentionBlend, ClampGate)}
+Edit = Force | Ban | Require | AttentionRow | AttentionBlend | AttentionDraw | ClampGate
+KINDS = (Force, Ban, Require, AttentionRow, AttentionBlend, AttentionDraw, ClampGate)
+EDITS: dict[str, type[Any]] = {kind.__name__: kind for kind in KINDS}
+
+
+def is_word(edit: Edit) -> bool:
+    """Whether the edit is about words and so acts on the search; the others act inside the network."""
+    return isinstance(edit, (Force, Ban, Require))
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
     return {"kind": type(edit).__name__, **asdict(edit)}
 
 
-def edit_from_json(value: Any) -> Edit:
-    """The edit `edit_to_json` was given; anybody may post anything here."""
+class Vocabulary(Protocol):
+    """The part of a tokenizer that edits need."""
+
+    def index(self, piece: str) -> int | None: ...
+
+    def spellings(self, word: str) -> tuple[tuple[int, ...], ...]: ...
+
+
+def edit_from_json(value: Any, text: Vocabulary | None = None) -> Edit:
+    """The inverse of `edit_to_json`, for JSON from anybody. With `text`, the tokenizer of the model, a forced or banned word may
+    be given by its `pieces`, and a required one as a `word`."""
     kind = EDITS.get(str(value.get("kind"))) if isinstance(value, dict) else None
     if kind is None:
-        raise InputError(f"An edit is one of {', '.join(EDITS)}.")
-    plain = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items() if name != "kind"}
-    edit: Edit = from_json(kind, plain)
+        raise InputError(f"An edit is a JSON object whose kind is one of {', '.join(EDITS)}.")
+    given = {name: without_lists(item) for name, item in value.items() if name not in ("kind", *AS_TOLD)}
+    if text is not None and kind in (Force, Ban) and value.get("pieces") is not None:
+        given["tokens"] = tokens_of_pieces(value["pieces"], text)
+    if text is not None and kind is Require and value.get("word") is not None:
+        given["spellings"] = spellings_of(value["word"], text)
+    for name, wanted in get_type_hints(kind).items():
+        if name in given and not fits(given[name], wanted):
+            raise InputError(f"The {name} of a {kind.__name__} cannot be {shown(given[name])}.")
+    edit: Edit = kind(**fields_of(kind, given))
     return edit
 
 
-def check_edits(edits: tuple[Edit, ...], config: ModelConfig, source_length: int, limit: int) -> None:
-    """Every edit fits the model, the source (in encoder states) and the longest output; otherwise a sentence says why not."""
+def fits(value: Any, kind: Any) -> bool:
+    """Whether the value has this type, one of those that fields of edits have."""
+    if isinstance(kind, UnionType):
+        return any(fits(value, each) for each in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and len(value) <= MAX_STEPS and all(fits(item, get_args(kind)[0]) for item in value)
+    return isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
+
+
+def tokens_of_pieces(pieces: Any, text: Vocabulary) -> tuple[int, ...]:
+    if not isinstance(pieces, list) or len(pieces) > MAX_STEPS:
+        raise InputError("Pieces are a list of texts.")
+    tokens = [text.index(piece) if isinstance(piece, str) and len(piece) <= MOST_LETTERS else None for piece in pieces]
+    for piece, token in zip(pieces, tokens):
+        if token is None:
+            raise InputError(
+                f"This model has no piece “{str(piece)[:MOST_LETTERS]}”, so that piece can be neither forced nor forbidden. "
+                "Remove the edit, or choose another model."
+            )
+    return tuple(token for token in tokens if token is not None)
+
+
+def spellings_of(word: Any, text: Vocabulary) -> tuple[tuple[int, ...], ...]:
+    if not isinstance(word, str) or len(word) > MOST_LETTERS:
+        raise InputError(f"A required word is a text of at most {MOST_LETTERS} characters.")
+    spellings = text.spellings(word.strip())
+    if not spellings:
+        raise InputError(
+            f"This model has no pieces for “{word}”, so it cannot say it. Take the edit back, or ask for another word."
+        )
+    return spellings
+
+
+def without_lists(value: Any) -> Any:
+    return tuple(map(without_lists, value)) if isinstance(value, list) else value
+
+
+def check_edits(
+    edits: tuple[Edit, ...], config: ModelConfig, source_length: int, limit: int, prefix: Force | None = None
+) -> None:
+    """Check that every edit fits the model, the source (in encoder states), the longest output and the prefix that the options
+    force."""
     if not isinstance(edits, (tuple, list)) or not all(isinstance(edit, tuple(EDITS.values())) for edit in edits):
         raise InputError(f"Edits are a tuple, and each is one of {', '.join(EDITS)}.")
     if len(edits) > MOST_EDITS:
-        raise InputError(f"At most {MOST_EDITS} edits at once.")
+        raise InputError(f"At most {MOST_EDITS} edits at once, not {len(edits)}; take some of them back.")
     for edit in edits:
         if isinstance(edit, (Force, Ban)):
             check_tokens(edit, config, limit)
+        elif isinstance(edit, Require):
+            check_required(edit, config)
         elif isinstance(edit, ClampGate):
             check_clamp(edit, config, source_length, limit)
         elif isinstance(edit, AttentionRow):
             check_row(edit, config, source_length, limit)
+        elif isinstance(edit, AttentionDraw):
+            check_draw(edit, config)
         else:
             check_blend(edit, config, limit)
-    check_agreement([edit for edit in edits if isinstance(edit, (Force, Ban))])
+    if prefix:
+        check_tokens(prefix, config, limit)
+    check_agreement([edit for edit in (prefix, *edits) if isinstance(edit, (Force, Ban))])
+    if sum(isinstance(edit, AttentionDraw) for edit in edits) > 1:
+        raise InputError("Attention is drawn by one seed; remove the other edits of this kind.")
+    if sum(isinstance(edit, Require) for edit in edits) > MOST_REQUIRED:
+        raise InputError(f"At most {MOST_REQUIRED} words can be required at once.")
 
 
-def whole(value: Any, below: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
+def whole(value: Any, below: int) -> TypeGuard[int]:
+    """Whether the value is a whole number from 0 up to below `below`, of Python or NumPy."""
+    return not isinstance(value, bool) and isinstance(value, Integral) and 0 <= int(value) < below
 
 
 def number(value: Any) -> bool:
@@ -137,14 +236,33 @@ def check_tokens(edit: Force | Ban, config: ModelConfig, limit: int) -> None:
     check_place(edit.position + len(tokens) - 1, limit)
 
 
+def check_required(edit: Require, config: ModelConfig) -> None:
+    spellings = edit.spellings
+    if not isinstance(spellings, tuple) or not 1 <= len(spellings) <= MOST_SPELLINGS:
+        raise InputError(f"A required word has from 1 to {MOST_SPELLINGS} spellings.")
+    for tokens in spellings:
+        whole_word = isinstance(tokens, tuple) and all(whole(token, config.target_vocabulary) for token in tokens)
+        if not whole_word or not 1 <= len(tokens) <= MOST_PIECES or min(tokens) <= EOS:
+            raise InputError(
+                f"A required word is from 1 to {MOST_PIECES} piece numbers below {config.target_vocabulary}, "
+                "none of them <pad>, <bos> or <eos>."
+            )
+
+
 def check_place(position: Any, limit: int) -> None:
     if not whole(position, limit):
         raise InputError(f"Position {position} is outside this output, which has room for {limit} pieces, counted from 0.")
 
 
 def forced_pieces(edits: Iterable[Edit]) -> list[tuple[int, int]]:
-    """Every forced piece: its position, and which it is."""
+    """The position and the number of every forced piece."""
     return [place for edit in edits if isinstance(edit, Force) for place in enumerate(edit.tokens, edit.position)]
+
+
+def holds(tokens: Sequence[int], edits: Sequence[Edit], given: int = 0) -> bool:
+    """Whether an output has every forced piece in its place and, after the `given` pieces, every required word."""
+    forced = all(position < len(tokens) and tokens[position] == token for position, token in forced_pieces(edits))
+    return forced and all(edit.stands_in(tuple(tokens[given:])) for edit in edits if isinstance(edit, Require))
 
 
 def check_agreement(edits: list[Force | Ban]) -> None:
@@ -156,22 +274,32 @@ def check_agreement(edits: list[Force | Ban]) -> None:
         raise InputError("An edit forces the output to end before the place of another; take one of them back.")
     for edit in edits:
         if isinstance(edit, Ban) and all(forced.get(edit.position + k) == token for k, token in enumerate(edit.tokens)):
-            raise InputError(f"What stands at position {edit.position} is both forced and banned; take one of the edits back.")
+            raise InputError(f"The pieces at position {edit.position} are both forced and banned; take one of the edits back.")
 
 
-def check_attention(config: ModelConfig) -> None:
+def check_attention(edit: AttentionRow | AttentionBlend, config: ModelConfig) -> None:
     if not config.has_attention:
         raise InputError("This model has no attention to edit; choose a checkpoint with attention.")
+    for what, value, count in (("layer", edit.layer, config.attention_layers), ("head", edit.head, config.heads)):
+        if value is not None and not whole(value, count):
+            raise InputError(f"This model has no attention {what} {value!r}: it has {count}, counted from 0.")
 
 
 def check_row(edit: AttentionRow, config: ModelConfig, source_length: int, limit: int) -> None:
-    check_attention(config)
+    check_attention(edit, config)
     check_place(edit.position, limit)
     row = edit.weights
     if not isinstance(row, tuple) or len(row) != source_length:
         raise InputError(f"An attention row for this source has {source_length} weights, one for each of its positions.")
     if not all(number(weight) and weight >= 0 for weight in row) or sum(row) <= 0:
         raise InputError("The weights of an attention row are numbers from 0 up, and at least one is above 0.")
+
+
+def check_draw(edit: AttentionDraw, config: ModelConfig) -> None:
+    if not config.hard:
+        raise InputError("Only hard attention draws the position that it looks at; this model's attention, if any, is soft.")
+    if not whole(edit.seed, 2**31):
+        raise InputError(f"A seed is a whole number from 0 to {2**31 - 1:,}, not {edit.seed!r}.")
 
 
 def check_positions(positions: tuple[int, ...] | None, limit: int) -> None:
@@ -189,7 +317,7 @@ def check_source_positions(positions: tuple[int, ...] | None, length: int) -> No
 
 
 def check_blend(edit: AttentionBlend, config: ModelConfig, limit: int) -> None:
-    check_attention(config)
+    check_attention(edit, config)
     check_positions(edit.positions, limit)
     if edit.towards not in BLENDS:
         raise InputError(f"Attention can be blended towards {', '.join(BLENDS)}, not {edit.towards!r}.")
@@ -198,7 +326,9 @@ def check_blend(edit: AttentionBlend, config: ModelConfig, limit: int) -> None:
 
 
 def check_clamp(edit: ClampGate, config: ModelConfig, source_length: int, limit: int) -> None:
-    gates = CELL_GATES[config.cell]
+    if config.is_transformer:
+        raise InputError("A Transformer has no cells, so there is no gate to hold.")
+    gates = terms(config.cell)
     if edit.gate not in gates:
         raise InputError(f"The {config.cell} cell has no {edit.gate!r} gate; it has {', '.join(gates)}.")
     if edit.part not in PARTS or (edit.part == "encoder" and config.encoder != "text"):
@@ -230,7 +360,7 @@ def check_value(value: Any, units: int) -> None:
 
 
 def check_options(edits: tuple[Edit, ...], options: SearchOptions, given: int, limit: int) -> None:
-    """No edit contradicts an option of the search, for an output of at most `limit` pieces after the `given` ones."""
+    """Check that no edit contradicts an option of the search, for an output of at most `limit` pieces after the `given` ones."""
     forced = dict(forced_pieces(edits))
     for position, token in forced.items():
         if token == EOS and position - given < options.min_length:
@@ -245,7 +375,7 @@ def check_options(edits: tuple[Edit, ...], options: SearchOptions, given: int, l
 
 
 def check_last_place(bans: list[Ban], forced: dict[int, int], last: int) -> None:
-    """Where the options force the end there, no edit says otherwise."""
+    """Check that edits allow the end at the last position, where the options force it."""
     for ban in bans:
         said = all(forced.get(position) == token for position, token in enumerate(ban.tokens[:-1], ban.position))
         if ban.tokens[-1] == EOS and ban.position + len(ban.tokens) - 1 == last and said:
@@ -259,5 +389,7 @@ def check_repeats(forced: dict[int, int], n: int) -> None:
     for first in forced:
         gram = tuple(forced.get(position) for position in range(first, first + n))
         if gram in seen and None not in gram:
-            raise InputError(f"What is forced at position {first} repeats, and repeats of {n} are off; take one of the two back.")
+            raise InputError(
+                f"What is forced at position {first} repeats, but repeated {n}-grams are not allowed; change one of the two."
+            )
         seen.add(gram)

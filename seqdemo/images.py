@@ -1,8 +1,6 @@
-"""Any picture a person may drop becomes a small upright picture, and the tensor a network reads.
-
-All checks on pictures stand here. What bounds the memory: the header is judged before anything is decoded; the colours of a
-picture are converted in bands that are shrunk at once; big pictures are decoded one after another, all in one thread, because
-memory that a thread has freed often stays with that thread.
+"""From any picture that a person may upload to a small upright picture and the tensor that a network reads. All checks on
+pictures are here. Memory is bounded: the header is checked before anything is decoded, colours are converted and shrunk band by
+band, and big pictures are decoded one at a time in a single thread, because a thread often keeps the memory that it has freed.
 """
 
 from __future__ import annotations
@@ -37,10 +35,20 @@ MAX_SCANS = 100  # a progressive JPEG has about ten
 BIG = 1_000_000  # pixels; from here on one picture is decoded at a time
 STRETCH = 1.5  # a longer side is squeezed by up to this factor; what is longer still is cropped at both ends
 KEPT = 512  # a picture is shrunk by whole factors while its short side stays above this
-SHOWN = 640  # the longest side of what a page shows
+SHOWN = 416  # the longest side of what a page shows
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
 
 _decoder_of_big_pictures = ThreadPoolExecutor(1, "big-pictures")
+
+
+def _new_decoder() -> None:
+    """A forked process has none of its parent's threads: it gets a decoder of its own."""
+    global _decoder_of_big_pictures
+    _decoder_of_big_pictures = ThreadPoolExecutor(1, "big-pictures")
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_new_decoder)
 
 _MAGIC = (
     (4, b"ftypavi", "AVIF pictures are"),
@@ -79,7 +87,8 @@ class Picture:
 
 
 def read_picture(source: Source, size: int) -> Picture:
-    """The picture in a file's bytes, in a file, or already open; an unusable one is an InputError that says what to do."""
+    """Read a picture from bytes, from a file, or from an open Pillow image. If it cannot be used, an InputError says what to
+    do."""
     with _unreadable_is_input_error():
         if isinstance(source, Image.Image):
             check_pixels(source)
@@ -106,10 +115,10 @@ def to_jpeg(image: Image.Image, quality: int = 85) -> bytes:
 
 def data_uri(image: Image.Image) -> str:
     """The picture as a JPEG that a page can hold without another request."""
-    return "data:image/jpeg;base64," + base64.b64encode(to_jpeg(image)).decode("ascii")
+    return "data:image/jpeg;base64," + base64.b64encode(to_jpeg(image, 80)).decode("ascii")
 
 
-# From a source to bytes whose header was judged: nothing is decoded yet
+# From a source to bytes with a checked header; nothing is decoded yet
 
 
 def read_bytes(source: bytes | str | os.PathLike[str]) -> bytes:
@@ -132,7 +141,7 @@ def bytes_of_file(name: str | os.PathLike[str]) -> bytes:
 
 
 def pixels_in_header(data: bytes) -> int:
-    """Refuse what is not one of the formats, or too big; else the number of pixels."""
+    """The number of pixels. Other formats and pictures that are too big are refused."""
     refuse_by_magic(data)
     try:
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
@@ -154,7 +163,7 @@ def refuse_by_magic(data: bytes) -> None:
 
 
 def check_pixels(picture: Image.Image) -> None:
-    """Judge the size in the header (and the size of a TIFF's tiles, which the decoder allocates whole)."""
+    """Check the size in the header (and that of a TIFF's tiles, which the decoder allocates whole)."""
     kind = MEMORY_HUNGRY.get(picture.format or "") or MEMORY_HUNGRY.get(picture.mode, "")
     tags = getattr(picture, "tag_v2", {})
     tile = tags.get(_TILE_WIDTH, 0) * tags.get(_TILE_HEIGHT, 0)
@@ -184,7 +193,7 @@ def _unreadable_is_input_error() -> Iterator[None]:
 
 
 def decode(data: bytes) -> tuple[Image.Image, Box]:
-    """Whatever happens, the big picture is gone when this returns."""
+    """Decode and shrink. The big picture is freed when this returns, even after an error."""
     with closing(Image.open(io.BytesIO(data), formats=FORMATS)) as picture:
         shrink_while_decoding(picture)
         return shrink(picture)
@@ -240,7 +249,8 @@ def shrink_in_bands(picture: Image.Image, part: tuple[int, int, int, int], facto
 
 
 def grey_range(picture: Image.Image) -> tuple[float, float] | None:
-    """Black and white of a grey picture with more than 8 bits: known for 16 bits, else its own extremes; None for others."""
+    """The values of black and white in a grey picture of more than 8 bits: fixed for 16 bits, otherwise its own extremes. None
+    for other pictures."""
     if picture.mode.startswith("I;16"):
         return 0.0, 65535.0
     if picture.mode not in ("I", "F"):

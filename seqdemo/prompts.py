@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,9 @@ from torch import Tensor
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.errors import InputError
+from seqdemo.explain.replay import Source
 from seqdemo.images import Picture, read_picture
-from seqdemo.model import Seq2Seq
 from seqdemo.text import SPACE_MARK, Characters, Pieces, Tokenizer
-from seqdemo.trace import Source
 
 MOST_PIECES = 120
 MOST_CHARACTERS = 1_000
@@ -21,9 +21,19 @@ MOST_TEXT = 5_000  # characters, for a language model
 CAPTION_LIMIT = 40
 COMPLETION_LIMIT = 120
 USUAL_PIECES = 40  # few training sentences are longer
+SENTENCE_END = re.compile(r"[^\W\d_]{3,}[.!?…]+[\"'»“”)]*\s+[\"'«„“(]*[A-ZÄÖÜ]")
+# Frequent words of one language that the other does not have.
+ENGLISH = {
+    "the", "and", "is", "are", "were", "of", "to", "that", "this", "with", "you", "have", "they", "he", "she", "it", "my",
+    "your", "we", "for", "what", "there", "on", "at",
+}  # fmt: skip
+GERMAN = {
+    "der", "das", "und", "ist", "sind", "von", "zu", "dass", "mit", "du", "nicht", "sie", "er", "es", "ein", "eine", "einen",
+    "einem", "ich", "wir", "auf", "für", "im", "den", "dem", "des", "nach",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prompt:
     """An input, ready for a model: what it is cut into, what the model reads, and how far it lies from training data."""
 
@@ -38,6 +48,12 @@ class Prompt:
     def prefix(self) -> tuple[int, ...]:
         return self.pieces.ids if self.source is None else ()
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Prompt):
+            return NotImplemented
+        facts = [(one.pieces, one.limit, one.far, one.language) for one in (self, other)]
+        return facts[0] == facts[1] and self.reads_as(other)
+
     def reads_as(self, other: Prompt) -> bool:
         """Whether a model reads the same in both."""
         if isinstance(self.source, Tensor) and isinstance(other.source, Tensor):
@@ -46,7 +62,7 @@ class Prompt:
 
 
 def usable_text(which: Tokenizer, text: Any, most: int) -> str:
-    """The text, if it is one and, as `which` reads it, has at most so many characters."""
+    """The text, checked: a string that has at most `most` characters as the tokenizer `which` reads it."""
     if not isinstance(text, str):
         raise InputError("The input must be text.")
     if any(0xD800 <= ord(char) <= 0xDFFF for char in text):
@@ -58,7 +74,8 @@ def usable_text(which: Tokenizer, text: Any, most: int) -> str:
 
 
 def cut_up(which: Tokenizer, text: Any, most: int, tag: str = "") -> Pieces:
-    """A text in pieces. Where some are unknown, a letter or digit at least must be known: else the model would read blanks."""
+    """Cut a text into pieces. If some are unknown, at least one known piece must hold a letter or digit: otherwise the model
+    would read only blanks."""
     text = usable_text(which, text, most)
     pieces = which.encode(text, tag) if isinstance(which, Characters) else which.encode(text)
     read = list(zip(pieces.strings, pieces.known))[bool(tag) :]
@@ -88,11 +105,26 @@ def prepare(checkpoint: Checkpoint, given: Any, language: str = "") -> Prompt:
         raise InputError("There is no text to read: type at least one letter.")
     if len(pieces.ids) > MOST_PIECES:
         raise InputError(f"This text is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
-    return Prompt(pieces, pieces.ids, 2 * len(pieces.ids) + 10, far_from_training(pieces), language=language)
+    far = " ".join(filter(None, (far_from_training(pieces), unlike_training(checkpoint, given))))
+    return Prompt(pieces, pieces.ids, 2 * len(pieces.ids) + 10, far, language=language)
+
+
+def unlike_training(checkpoint: Checkpoint, text: str) -> str:
+    """A warning when a translator is given another language or several sentences at once; empty otherwise."""
+    if checkpoint.task != "translate":
+        return ""
+    told = []
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    english, german = (sum(word in common for word in words) for common in (ENGLISH, GERMAN))
+    if checkpoint.config.get("source_language") == "de" and english > german and 4 * english >= len(words):
+        told.append("This looks like English, and the model reads German.")
+    if SENTENCE_END.search(text.strip()):
+        told.append("These are several sentences, and the model was trained on one at a time; give it one.")
+    return " ".join(told)
 
 
 def target_language(checkpoint: Checkpoint, asked: str) -> str:
-    """The language asked for, or the first there is; '' where a checkpoint names none."""
+    """The language asked for, or the checkpoint's first; '' if it names none."""
     only = str(checkpoint.config.get("target_language", ""))
     languages = checkpoint.languages or ((only,) if only else ())
     if asked and asked not in languages:
@@ -104,17 +136,11 @@ def target_language(checkpoint: Checkpoint, asked: str) -> str:
 def prepare_picture(checkpoint: Checkpoint, given: Any) -> Prompt:
     if given is None:
         raise InputError("There is no picture: drop one, paste one, or choose an example.")
-    encoder: Any = seq2seq(checkpoint).encoder
+    encoder: Any = checkpoint.model.encoder
     picture = read_picture(given, encoder.cnn.size)
     with torch.inference_mode():
         grid_1SC = encoder.grid(picture.pixels[None])
     return Prompt(Pieces((), (), ()), grid_1SC, CAPTION_LIMIT, picture=picture)
-
-
-def seq2seq(checkpoint: Checkpoint) -> Seq2Seq:
-    if not isinstance(checkpoint.model, Seq2Seq):
-        raise InputError(f"{checkpoint.name} is a language model; it has no source to read.")
-    return checkpoint.model
 
 
 def unseen(pieces: Pieces, what: str = "this") -> str:
@@ -124,7 +150,7 @@ def unseen(pieces: Pieces, what: str = "this") -> str:
 
 
 def far_from_training(pieces: Pieces) -> str:
-    """A sentence when this input is unlike what models here were trained on; empty otherwise."""
+    """A warning when this input is unlike the training data of the models here; empty otherwise."""
     words = max(1, sum(piece.startswith(SPACE_MARK) for piece in pieces.strings))
     if not all(pieces.known):
         return f"{unseen(pieces)}; it reads a blank there."

@@ -1,4 +1,4 @@
-"""What a search and a replay leave behind: plain NumPy arrays and tuples, JSON in and out, no torch.
+"""The results of searches and replays: plain NumPy arrays and tuples, JSON in and out, no torch.
 
 Any framework could write these records; figures and pages read nothing else.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -27,6 +27,28 @@ def array_from_json(value: dict[str, Any]) -> np.ndarray:
     return np.array(array)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, arrays in shape, kind and every number (NaN is NaN)."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+    return type(one) is type(other) and bool(one == other)
+
+
+class Record:
+    """A frozen record that may hold arrays. It equals another one with the same numbers."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(same(value, getattr(other, name)) for name, value in vars(self).items())
+
+
 @dataclass(frozen=True)
 class Node:
     """A view of one row of a SearchTree."""
@@ -42,9 +64,9 @@ class Node:
     missed: float  # by how much a pruned node's total fell short of what was kept (in exact search, of what it had to exceed)
 
 
-@dataclass(frozen=True)
-class SearchTree:
-    """The search as it was walked, one row a node, in the order of the steps; parents come before children."""
+@dataclass(frozen=True, eq=False)
+class SearchTree(Record):
+    """The tree of a search, one row a node, in the order of the steps; parents come before children."""
 
     step: np.ndarray  # int32, 0 for the first token
     parent: np.ndarray  # int32, a row of this tree, or -1 for the root
@@ -54,6 +76,7 @@ class SearchTree:
     rank: np.ndarray  # int16, among the step's candidates, 0 is the best
     fate: np.ndarray  # int8: KEPT, PRUNED or FINISHED
     missed: np.ndarray  # float32
+    ranked_by: np.ndarray | None = None  # float64: what ranked it where that is not its total (penalised or perturbed)
 
     def __len__(self) -> int:
         return len(self.token)
@@ -95,16 +118,16 @@ class Hypothesis:
     total: float
     score: float
     finished: bool
-    node: int = -1  # its row in the tree; -1 where the search kept no tree
+    node: int = -1  # its row in the tree; -1 if the search kept no tree
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What exact search can vouch for."""
+    """What an exact search has proved."""
 
     proved: bool  # no output of those the options allow scores higher
-    expansions: int  # prefixes whose continuations were all looked at
-    bound: float  # nothing that was not found can score higher than this
+    expansions: int  # prefixes whose continuations were all examined
+    bound: float  # no other output can score higher than this
     empty_logp: float  # log probability of the empty output, <eos> at once, also where options or edits keep the model from it
     sentence: str
     seconds: float
@@ -119,10 +142,19 @@ class SearchError:
     sentence: str
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Everything a replay shows of one hypothesis. Gates are named 'decoder.0.forget', 'encoder.0.backward.input' and so on,
-    each an array of time x unit; 'cell' and 'hidden' stand among them."""
+def is_attention(name: str) -> bool:
+    """Whether a name in `seen` is the attention of a head ('decoder.0.cross.3') and not a term of a cell
+    ('decoder.0.forget')."""
+    return name.split(".")[-2:-1] in (["cross"], ["self"], ["distribution"])
+
+
+@dataclass(frozen=True, eq=False)
+class Trace(Record):
+    """Everything a replay shows of one hypothesis.
+
+    `seen` maps a path part.layer.what[.head] to an array with one row a step (in the encoder, one a source position):
+    'decoder.0.forget' and 'encoder.0.backward.cell' (rows, units), 'decoder.0.cross.3' (rows, source positions).
+    """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -131,44 +163,113 @@ class Trace:
     top_tokens: np.ndarray  # int32 (T, k)
     top_logps: np.ndarray  # float32 (T, k)
     top_pieces: tuple[tuple[str, ...], ...]
-    attention: np.ndarray | None  # float32 (T, S); None without attention
-    gates: dict[str, np.ndarray] = field(default_factory=dict)
+    seen: dict[str, np.ndarray] = field(default_factory=dict)
     edits: tuple[dict[str, Any], ...] = ()
+    precision: str = "float32"  # of the weights
 
     @property
     def total(self) -> float:
         return float(self.logps.sum())
 
+    @property
+    def attention(self) -> np.ndarray | None:
+        """Attention to the source, float32 (T, S): the mean over the heads of the last layer that has any; None if none has."""
+        heads = [name for name in self.seen if is_attention(name) and ".cross." in name]
+        if not heads:
+            return None
+        last = max(int(name.split(".")[1]) for name in heads)
+        rows = [self.seen[name] for name in heads if name.startswith(f"decoder.{last}.")]
+        return rows[0] if len(rows) == 1 else np.stack(rows).mean(0, dtype=np.float32)
+
+    @property
+    def distribution(self) -> np.ndarray | None:
+        """Of hard attention: what the one position of each row was chosen from, float32 (T, S)."""
+        return self.seen.get("decoder.0.distribution.0")
+
+    @property
+    def gates(self) -> dict[str, np.ndarray]:
+        """The terms of the cells among `seen`: gates, candidates, cells and hidden states."""
+        return {name: values for name, values in self.seen.items() if not is_attention(name)}
+
+
+@dataclass(frozen=True, eq=False)
+class StepInFull(Record):
+    """One complete step of a replay. `vectors` holds everything it computed, by path, with 'features', 'logits' and 'logps'.
+    `equations` holds for each term of a cell ('decoder.0.forget') the value of every part of its equation ('U h', 'W x + U h'),
+    one number a unit."""
+
+    step: int
+    read: str  # the piece that it read, <bos> at first
+    said: str  # the piece that was said after it
+    vectors: dict[str, np.ndarray]
+    equations: dict[str, dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Erasure(Record):
+    """How the log probability of each piece changes when one source position is taken away: (T, S), with minus without.
+
+    `how`: with 'mean', its embedding (or the picture's cell) was replaced by the mean; with 'mask', attention could not look
+    there.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    tokens: tuple[int, ...]
+    how: str  # mean | mask
+    logps: np.ndarray  # float64 (T,): with all of the source
+    change: np.ndarray  # float64 (T, S)
+
 
 @dataclass(frozen=True)
 class Price:
-    """What an edit costs, in log probability. Of 'tokens' (force, ban): the untouched model's view of the new output against
-    the old. Of a 'state' (row, blend, clamp): the edited model's view of the same tokens against the untouched one's."""
+    """What one cause costs, in log probability.
+
+    Kind 'tokens', for words (force, ban, require): the model, under the edits inside it, scores the new output and the one that
+    the search finds without the words. Kind 'state', for rows, blends and clamps: the new output is scored with and without
+    them. `edit` is the number of the run's edit that it belongs to, with all others in force on both sides; -1: all of its kind
+    together.
+    """
 
     kind: str  # tokens | state
     change: float  # after - before
     before: float
     after: float
     gaps: tuple[float, ...] = ()  # at each forced token: the model's own best minus it
+    edit: int = -1
+
+
+def value_to_json(value: Any) -> Any:
+    """A field of a record as JSON. Arrays keep their exact bytes; -inf, which JSON lacks, becomes null."""
+    if isinstance(value, np.ndarray):
+        return array_to_json(value)
+    if isinstance(value, dict):
+        return {name: value_to_json(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [value_to_json(item) for item in value]
+    return None if isinstance(value, float) and value == -math.inf else value
+
+
+def output_to_json(hypothesis: Hypothesis, text: str, piece: Callable[[int], str]) -> dict[str, Any]:
+    """One output in the words of the command line and of the endpoints."""
+    return {
+        "text": text,
+        "tokens": list(hypothesis.tokens),
+        "logp": hypothesis.total,
+        "score": hypothesis.score,
+        "pieces": [piece(token) for token in hypothesis.tokens],
+        "logps": list(hypothesis.logps),
+        "finished": hypothesis.finished,
+    }
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record as JSON; arrays keep their exact bytes, and -inf, which JSON does not know, becomes null."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return array_to_json(value)
-        if isinstance(value, dict):
-            return {name: plain(item) for name, item in value.items()}
-        if isinstance(value, (tuple, list)):
-            return [plain(item) for item in value]
-        return None if isinstance(value, float) and value == -math.inf else value
-
-    return {"kind": type(record).__name__, **{item.name: plain(getattr(record, item.name)) for item in fields(record)}}
+    """A record as JSON."""
+    return {"kind": type(record).__name__, **{item.name: value_to_json(getattr(record, item.name)) for item in fields(record)}}
 
 
 def from_json(value: dict[str, Any]) -> Any:
-    """The record `to_json` was given."""
+    """The inverse of `to_json`."""
 
     def rebuilt(item: Any) -> Any:
         if isinstance(item, dict):
@@ -176,13 +277,17 @@ def from_json(value: dict[str, Any]) -> Any:
         return tuple(rebuilt(inner) for inner in item) if isinstance(item, list) else item
 
     def read(kind: str, item: Any) -> Any:
-        """What is missing where a number must stand was -inf."""
+        """A field from JSON; null in place of a number was -inf."""
         if kind == "float" and item is None:
             return -math.inf
         if kind == "tuple[float, ...]":
             return tuple(-math.inf if each is None else each for each in item)
         return rebuilt(item)
 
-    kinds = {kind.__name__: kind for kind in (SearchTree, Hypothesis, Certificate, SearchError, Trace, Price)}
-    kind = kinds[value["kind"]]
+    records = (SearchTree, Hypothesis, Certificate, SearchError, Trace, StepInFull, Erasure, Price)
+    kinds = {kind.__name__: kind for kind in records}
+    kind = kinds.get(value["kind"], Price)  # a price's own kind (tokens or state) overwrites the record's name
+    if kind is Trace and "gates" in value:  # as an earlier version wrote it
+        attention = {} if value["attention"] is None else {"decoder.0.cross.0": value["attention"]}
+        value = {**value, "seen": {**value["gates"], **attention}}
     return kind(**{item.name: read(str(item.type), value[item.name]) for item in fields(kind) if item.name in value})

@@ -1,37 +1,67 @@
-"""`select` and `join`: the only code that walks a recurrent state.
+"""The values that networks exchange with their users: the state (only `select` and `join` go through its parts), the result of a
+step, and its scores.
 
-A state is any nest of NamedTuples, tuples, dicts and tensors. The first axis of every tensor is the beam row (K), except
-inside a `Memory`, which holds one row a sentence (B): K = B * beams, sentence-major, so the encoder output is never tiled.
+What a state may be:
+
+* any nest of NamedTuples, tuples, dicts and tensors; anything else (None, a name) is the same for all rows and stays.
+* The first axis of every tensor is the beam row (K), except inside a `Memory`, which holds one row a sentence (B):
+  K = B * beams, sentence-major, so the encoder output is never tiled.
+* A tensor may grow by one along its second axis at each step, as the keys of all that was read do. Where states of different
+  depth are joined, the shorter ones are padded with 0 at the end. So the state of such a network must also hold how many tokens
+  each row has read; the network writes new entries at that place (`grown`) and reads no further.
+* A step returns a new state and does not change the old one, because others may continue from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+ATTENTION = ("cross", "self", "distribution")  # hard attention: cross is the one position, chosen from the distribution
+Seen = dict[str, Tensor]  # by name
+Told = tuple[tuple[str, Seen], ...]
+
+
+class Logits(NamedTuple):
+    """Scores of the next token: log p = values - total, where total = log sum exp(values) is taken once."""
+
+    values_KV: Tensor
+    total_K1: Tensor
+
+    @staticmethod
+    def of(scores: Logits | Tensor) -> Logits:
+        """Scores as Logits; a plain tensor holds log probabilities already."""
+        return scores if isinstance(scores, Logits) else Logits(scores, scores.new_zeros(len(scores), 1))
+
+
+Scores = Logits | Tensor
+StepFunction = Callable[[Tensor, Any], tuple[Scores, Any]]  # the last tokens and the state -> scores of the next, the state
+
+
+def logp_of(scores: Scores) -> Tensor:
+    """Log probabilities of all tokens."""
+    return scores.values_KV - scores.total_K1 if isinstance(scores, Logits) else scores
 
 
 class Memory(NamedTuple):
-    """What any encoder hands over, one row a sentence."""
+    """The result of an encoder, one row a sentence."""
 
     states_BSH: Tensor
     mask_BS: Tensor  # bool, True at real positions
     summary_BH: Tensor
-    keys_BSA: Tensor | None = None  # the decoder's projection of states, made once by Decoder.prepare
-    context_BSG: Tensor | None = None  # states already multiplied by the cell's context weights, likewise
+    prepared: Any = None  # what the decoder computes once a sentence (keys, products with its weights), any nest
     padding_B1S: Tensor | None = None  # bool, True at padding; None where there is none, or before Decoder.prepare
 
 
 def select(state: Any, rows_K: Tensor, sentences_B: Tensor | None = None) -> Any:
     """The state of the given beam rows; with `sentences_B`, a Memory keeps only those sentences."""
-    if isinstance(state, Memory):
-        if sentences_B is None:
-            return state
-        return Memory._make(None if leaf is None else leaf.index_select(0, sentences_B) for leaf in state)
     if isinstance(state, Tensor):
         return state.index_select(0, rows_K)
+    if isinstance(state, Memory):
+        return state if sentences_B is None else Memory._make(select(leaf, sentences_B) for leaf in state)
     if isinstance(state, tuple):
         leaves = [select(leaf, rows_K, sentences_B) for leaf in state]
         return type(state)(*leaves) if hasattr(state, "_fields") else tuple(leaves)
@@ -41,13 +71,78 @@ def select(state: Any, rows_K: Tensor, sentences_B: Tensor | None = None) -> Any
 
 
 def join(states: Sequence[Any]) -> Any:
-    """One state of all their rows and sentences, in order; the states must be alike but for these."""
+    """One state with all rows and sentences, in order. The states may differ in these and in their depth, in nothing else."""
     first = states[0]
     if isinstance(first, Tensor):
-        return torch.cat(list(states))
+        return torch.cat(equally_deep(states))
     if isinstance(first, tuple):
         leaves = [join(leaf) for leaf in zip(*states)]
         return type(first)(*leaves) if hasattr(first, "_fields") else tuple(leaves)
     if isinstance(first, dict):
         return {name: join([state[name] for state in states]) for name in first}
     return first
+
+
+def equally_deep(leaves: Sequence[Tensor]) -> list[Tensor]:
+    """The same tensors, padded with 0 to equal length along the second axis."""
+    if leaves[0].dim() < 2 or len({leaf.shape[1] for leaf in leaves}) == 1:
+        return list(leaves)
+    deepest = max(leaf.shape[1] for leaf in leaves)
+    return [torch.cat([leaf, leaf.new_zeros(len(leaf), deepest - leaf.shape[1], *leaf.shape[2:])], 1) for leaf in leaves]
+
+
+def grown(leaf_KT: Tensor, new_K: Tensor, position_K: Tensor) -> Tensor:
+    """A leaf with one more entry a row, at the row's own place: the number of tokens it has read (K, T + 1, ...)."""
+    after_KT = torch.cat([leaf_KT, new_K[:, None]], 1)
+    behind_K = position_K != leaf_KT.shape[1]
+    if behind_K.any():
+        after_KT[behind_K, -1] = 0
+        after_KT[torch.arange(len(new_K)), position_K] = new_K
+    return after_KT
+
+
+class Step(NamedTuple):
+    """The result of one step. `told` holds everything of interest that it computed, by part and name: ('decoder.0', {'forget':
+    (K, units), 'context': ...}). Attention, 'cross' or 'self', has an axis for its heads (K, heads, positions)."""
+
+    features_KR: Tensor
+    state: Any
+    told: Told
+
+    @property
+    def seen(self) -> Seen:
+        """The same by path: 'decoder.0.forget'. A search never asks for it."""
+        return {f"{part}.{name}": value for part, named in self.told for name, value in named.items()}
+
+
+class Taught(NamedTuple):
+    """The result of a teacher-forced pass: the input of the readout at every step (with dropout in training), the state after
+    the last token, and the values asked for, B x T x ... of the decoder and B x S x ... of the encoder."""
+
+    features_BTR: Tensor
+    state: Any
+    seen: Seen
+
+
+def is_kept(name: str, keep: Collection[str]) -> bool:
+    """Whether `keep` names this value, by its whole path or by the last part of it."""
+    return name in keep or name.rpartition(".")[2] in keep
+
+
+def by_head(seen: Seen) -> Seen:
+    """Attention by its heads: 'decoder.0.cross' (..., heads, positions) becomes 'decoder.0.cross.0' and so on."""
+    found: Seen = {}
+    for name, value in seen.items():
+        if name.rpartition(".")[2] in ATTENTION:
+            found.update((f"{name}.{head}", row) for head, row in enumerate(value.unbind(-2)))
+        else:
+            found[name] = value
+    return found
+
+
+def stacked(steps: list[Tensor]) -> Tensor:
+    """One value of every step, B x T x ... If its last axis grows from step to step, missing entries are 0."""
+    longest = steps[-1].shape[-1]
+    if steps[0].shape[-1] != longest:
+        steps = [nn.functional.pad(step, (0, longest - step.shape[-1])) for step in steps]
+    return torch.stack(steps, 1)

@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,10 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers
 
 from seqdemo.config import BOS, EOS, PAD, UNK
-from seqdemo.errors import InputError
+from seqdemo.errors import JOINERS, InputError
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
-JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 VIRAMA = 9  # the combining class of the signs that take a letter's vowel
 UNKNOWN = "\N{WHITE QUESTION MARK ORNAMENT}"  # what an unknown piece looks like in a text
 
@@ -49,7 +48,8 @@ class Pieces:
 
 
 def shown(char: str) -> bool:
-    """Not a control character, half of a surrogate pair or the like; the two that join letters count as letters."""
+    """Whether a character is printed: no control character, half of a surrogate pair or the like. The two joiners count as
+    letters."""
     return not unicodedata.category(char).startswith("C") or char in JOINERS
 
 
@@ -61,14 +61,14 @@ def clean(text: str) -> str:
 
 
 def without_idle_joiners(word: str) -> str:
-    """After a virama, at the end, a joiner says how the letter is drawn; it stays."""
+    """Remove joiners at both ends of a word. One after a final virama stays, because it changes how the letter is drawn."""
     word = word.lstrip(JOINERS)
     bare = word.rstrip(JOINERS)
     return word if bare and unicodedata.combining(bare[-1]) == VIRAMA else bare
 
 
 class Tokenizer:
-    """What the three have in common."""
+    """The interface of all tokenizers."""
 
     kind = ""
     suffix = ""
@@ -77,7 +77,7 @@ class Tokenizer:
         raise NotImplementedError
 
     def clean(self, text: str) -> str:
-        """What is cut up of a text."""
+        """The text as it stands before it is cut into pieces."""
         return clean(text)
 
     def encode(self, text: str) -> Pieces:
@@ -86,8 +86,18 @@ class Tokenizer:
     def piece(self, index: int) -> str:
         raise NotImplementedError
 
+    def index(self, piece: str) -> int | None:
+        """The number of a piece in this vocabulary; None where it has no such piece."""
+        raise NotImplementedError
+
     def decode(self, ids: Iterable[int]) -> str:
         raise NotImplementedError
+
+    def spellings(self, word: str) -> tuple[tuple[int, ...], ...]:
+        """The ways to write a word within a text: as it is, and with a small and a capital first letter, of known pieces only."""
+        written = (word, word[:1].lower() + word[1:], word[:1].upper() + word[1:])
+        cut = [self.encode(each) for each in dict.fromkeys(written)]
+        return tuple(dict.fromkeys(pieces.ids for pieces in cut if pieces.ids and all(pieces.known)))
 
     def dump(self) -> bytes:
         raise NotImplementedError
@@ -150,6 +160,10 @@ class Subwords(Tokenizer):
     def piece(self, index: int) -> str:
         return str(self.processor.id_to_piece(index))
 
+    def index(self, piece: str) -> int | None:
+        index = int(self.processor.piece_to_id(piece))
+        return index if self.piece(index) == piece else None
+
     def decode(self, ids: Iterable[int]) -> str:
         pieces = (UNKNOWN if index == UNK else self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
         return "".join(pieces).replace(SPACE_MARK, " ").strip()
@@ -197,12 +211,13 @@ class Characters(Tokenizer):
         return self.whole(text) if self.keep_space else clean(text)
 
     def as_learnt(self, char: str) -> str:
-        """A capital that was never learnt as the small letter that was; but a text with its spaces is read as it stands."""
+        """Replace capitals outside the vocabulary by their small letters, if those are in it. A text with spaces is left as it
+        is."""
         small = char.lower()
         return small if char not in self.ids and small in self.ids and not self.keep_space else char
 
     def whole(self, text: str) -> str:
-        """NFC with every space and line break; of control characters only those that were learnt."""
+        """NFC with every space and line break, without control characters outside the vocabulary."""
         kept = (char for char in text.replace("\r\n", "\n") if char in self.ids or char.isspace() or shown(char))
         return unicodedata.normalize("NFC", "".join(kept))
 
@@ -211,6 +226,9 @@ class Characters(Tokenizer):
 
     def piece(self, index: int) -> str:
         return self.pieces[index]
+
+    def index(self, piece: str) -> int | None:
+        return self.ids.get(piece)
 
     def decode(self, ids: Iterable[int]) -> str:
         drawn = (UNKNOWN if index == UNK else self.pieces[index] for index in ids if index not in (PAD, BOS, EOS))
@@ -262,6 +280,10 @@ class Words(Tokenizer):
     def piece(self, index: int) -> str:
         return str(self.backend.id_to_token(index))
 
+    def index(self, piece: str) -> int | None:
+        found: int | None = self.backend.token_to_id(piece)
+        return found
+
     def decode(self, ids: Iterable[int]) -> str:
         text = " ".join(UNKNOWN if index == UNK else self.piece(index) for index in ids if index not in (PAD, BOS, EOS))
         for pattern, written in JOINED:
@@ -288,3 +310,21 @@ def load_tokenizer(folder: Path, spec: dict[str, Any]) -> Tokenizer:
     if not name or Path(name).name != name:
         raise InputError(f"A tokenizer file is a bare file name, not {name!r}.")
     return kind.parse((folder / name).read_bytes())
+
+
+def longer_word(text: Tokenizer, target: Sequence[int], places: Sequence[int]) -> str:
+    """The word of an output that the pieces at these places are only a part of; empty where they are a whole word, or where
+    letters make no words."""
+    if not places or isinstance(text, Words) or (isinstance(text, Characters) and not text.keep_space):
+        return ""
+
+    def goes_on(at: int) -> bool:
+        """Whether the piece there and the one before it are of one word."""
+        return 0 < at < len(target) and text.piece(target[at - 1])[-1:].isalnum() and text.piece(target[at])[:1].isalnum()
+
+    first, end = places[0], places[-1] + 1
+    while goes_on(first):
+        first -= 1
+    while goes_on(end):
+        end += 1
+    return "" if (first, end) == (places[0], places[-1] + 1) else text.decode(target[first:end]).strip()

@@ -1,4 +1,4 @@
-"""Small made files in the layouts of the public originals."""
+"""Small invented files in the layouts of the public originals."""
 
 from __future__ import annotations
 

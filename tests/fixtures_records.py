@@ -87,6 +87,7 @@ def replay(toy: Toy, source: tuple[str, ...], tokens: tuple[int, ...], units: in
     best = np.argsort(-rows, axis=1)[:, :5]
     where = np.linspace(0, max(len(source) - 1, 0), steps)[:, None]
     weights = np.exp(-((np.arange(len(source))[None] - where) ** 2) / 0.7) + 0.02
+    looked = {"decoder.0.cross.0": (weights / weights.sum(1, keepdims=True)).astype("float32")}
     gates = {}
     for part, length in (("encoder.0.forward", len(source)), ("encoder.0.backward", len(source)), ("decoder.0", steps)):
         walk = draw.normal(size=(length, units)).cumsum(0)
@@ -103,8 +104,7 @@ def replay(toy: Toy, source: tuple[str, ...], tokens: tuple[int, ...], units: in
         best.astype("int32"),
         np.take_along_axis(rows, best, 1).astype("float32"),
         tuple(tuple(toy.pieces[token] for token in row) for row in best),
-        (weights / weights.sum(1, keepdims=True)).astype("float32") if attention else None,
-        {name: values.astype("float32") for name, values in gates.items()},
+        {name: values.astype("float32") for name, values in gates.items()} | (looked if attention else {}),
     )
 
 
@@ -127,6 +127,5 @@ def after(prefix: tuple[str, ...], trace: Trace) -> Trace:
         np.vstack([np.resize(trace.top_tokens, (count, 5)), trace.top_tokens]),
         np.vstack([np.resize(trace.top_logps, (count, 5)), trace.top_logps]),
         (trace.top_pieces[:1] * count) + trace.top_pieces,
-        None,
         {name: rows for name, rows in gates.items() if name.startswith("decoder")},
     )

@@ -1,4 +1,4 @@
-"""What the tests of the Hub look at and look for."""
+"""Helpers of the Hub's tests: places to look at and messages to expect."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from seqdemo import checkpoints
-from seqdemo.checkpoints import cache
+from seqdemo import hub as models
+from seqdemo.hub import cache
+from tests.shared import PATIENCE
 
 REPO = "owner/small"
 WEIGHTS = "resolve/.*model.safetensors|/lfs/"
@@ -18,15 +19,16 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def within() -> Iterator[None]:
+    """Before what hangs for this long would have gone on."""
     begun = time.monotonic()
     yield
-    assert time.monotonic() - begun < seconds
+    assert time.monotonic() - begun < PATIENCE
 
 
 @contextmanager
-def refused(kind: str, says: str, seconds: float = 20) -> Iterator[None]:
-    with within(seconds), pytest.raises(checkpoints.HubError, match=says) as caught:
+def refused(kind: str, says: str) -> Iterator[None]:
+    with within(), pytest.raises(models.HubError, match=says) as caught:
         yield
     assert caught.value.kind == kind
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from tests.shared import PATIENCE
 
 
 @dataclass
@@ -14,6 +17,7 @@ class Reply:
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     announced: int | None = None  # Content-Length, where it is not the body's
+    times: int = 1  # the body is sent so often
     end: str = ""  # close: after the body | reset: in the middle of it | silence: no answer at all
     wait: float = 0.0  # seconds before the answer
     pause: float = 0.0  # and after its body
@@ -37,12 +41,27 @@ def status(code: int, name: str = "", message: str = "", **headers: str) -> Faul
 
 
 def hang(seconds: float) -> Fault:
-    """Accepts, and says nothing for so long; then the true answer."""
+    """Accept the request, wait so long, then send the true answer."""
     return lambda answer: replace(answer(), wait=seconds)
 
 
+def until(event: threading.Event) -> Fault:
+    """Accept the request, and send the true answer when this has happened."""
+
+    def fault(answer: Callable[[], Reply]) -> Reply:
+        event.wait(PATIENCE)
+        return answer()
+
+    return fault
+
+
+def deaf(answer: Callable[[], Reply]) -> Reply:
+    """Do nothing for a long time."""
+    return Reply(wait=PATIENCE)
+
+
 def lost(answer: Callable[[], Reply]) -> Reply:
-    """Does what was asked; the reply never arrives."""
+    """Carry out the request, but never send the reply."""
     answer()
     return Reply(end="silence")
 
@@ -57,20 +76,30 @@ def truncated(answer: Callable[[], Reply]) -> Reply:
 
 
 def truncated_and_silent(seconds: float) -> Fault:
-    """Half the body, and then nothing for so long."""
+    """Send half the body, then nothing for so long."""
     return lambda answer: replace(truncated(answer), pause=seconds)
 
 
 def shorter(answer: Callable[[], Reply]) -> Reply:
-    """Half the body, and consistent in itself."""
+    """Send half the body with consistent headers."""
     reply = answer()
     return replace(reply, body=reply.body[: len(reply.body) // 2], announced=len(reply.body) // 2)
+
+
+def endless(answer: Callable[[], Reply]) -> Reply:
+    """A terabyte of blanks, which stand before JSON without an error."""
+    return Reply(200, b" " * (1 << 20), {"Content-Type": "application/json"}, announced=1 << 40, times=1 << 20)
 
 
 def flip(answer: Callable[[], Reply]) -> Reply:
     reply = answer()
     at = len(reply.body) - 5
     return replace(reply, body=reply.body[:at] + bytes([reply.body[at] ^ 4]) + reply.body[at + 1 :])
+
+
+def not_text(answer: Callable[[], Reply]) -> Reply:
+    reply = answer()
+    return replace(reply, body=reply.body[:-3] + b"\xff\xff\xff")
 
 
 def portal(answer: Callable[[], Reply]) -> Reply:

@@ -1,4 +1,4 @@
-"""A loopback Hub and a machine that has never met another one."""
+"""A loopback Hub, and a machine without any earlier contact with a Hub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seqdemo.checkpoints.publication import staged
+from seqdemo.hub.publication import staged
 from tests.hub_expect import REPO
 from tests.hub_server import Hub
 from tests.spoiling import good
@@ -19,7 +19,7 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """HF_ENDPOINT points here, the cache is fresh, nobody is logged in, no checkpoint is bundled, time-outs are short."""
+    """HF_ENDPOINT points here, the cache is fresh, nobody is logged in, no checkpoint is bundled."""
     for name in list(os.environ):
         if name.startswith(FOREIGN) or name.lower() in PROXIES:
             monkeypatch.delenv(name)
@@ -28,15 +28,20 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     variables = {
         "HF_ENDPOINT": server.url,
         "HF_HOME": str(tmp_path / "home"),
-        "HF_HUB_ETAG_TIMEOUT": "1",
-        "HF_HUB_DOWNLOAD_TIMEOUT": "1",
         "SEQDEMO_CHECKPOINTS": str(tmp_path / "bundled"),
-        "SEQDEMO_HUB_DEADLINE": "60",
+        "SEQDEMO_HUB_DEADLINE": "150",
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     yield server
     server.close()
+
+
+@pytest.fixture
+def impatient(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests to the Hub are given up after a second."""
+    for name in ("HF_HUB_ETAG_TIMEOUT", "HF_HUB_DOWNLOAD_TIMEOUT"):
+        monkeypatch.setenv(name, "1")
 
 
 @pytest.fixture(scope="session")

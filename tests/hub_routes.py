@@ -32,7 +32,7 @@ def sha256(data: bytes) -> str:
 def whoami(hub: Hub, request: Request) -> Reply:
     account, role = hub.account(request)
     if not account:
-        return error(401, message="Invalid credentials in Authorization header")
+        return error(401, message="Invalid username or password.")
     return js({"name": account, "type": "user", "orgs": [], "auth": {"accessToken": {"role": role}}})
 
 
@@ -166,7 +166,13 @@ def resolve(hub: Hub, request: Request, kind: str | None, name: str, revision: s
     if isinstance(repo, Reply):
         return repo
     if repo.gated and hub.account(request)[0] != name.split("/")[0]:
-        return error(403, "GatedRepo", "Access to this model is restricted")
+        says = f"Access to model {name} is restricted"
+        if not request.token:
+            return error(
+                401, "GatedRepo", f"{says}. You must have access to it and be authenticated to access it. Please log in."
+            )
+        says = f"{says} and you are not in the authorized list."
+        return error(403, "GatedRepo", f"{says} Visit {hub.url}/{name} to ask for access.")
     found = repo.at(revision)
     if found is None:
         return error(404, "RevisionNotFound", f"Invalid rev id: {revision}")

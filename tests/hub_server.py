@@ -53,6 +53,7 @@ class Hub:
         self.repos: dict[str, Repo] = {}
         self.tokens = {"hf_owner": ("owner", "write"), "hf_reader": ("owner", "read"), "hf_other": ("other", "write")}
         self.objects: dict[str, bytes] = {}
+        self.renamed: dict[str, str] = {}  # former name -> present one
         self.variables: dict[str, dict[str, str]] = {}
         self.log: list[Request] = []
         self.faults: list[list[Any]] = []
@@ -111,6 +112,9 @@ class Hub:
         return None
 
     def route(self, request: Request) -> Reply:
+        for former, present in self.renamed.items():
+            if former in request.path:
+                return Reply(307, b"", {"Location": request.path.replace(former, present)})
         for method, pattern, function in ROUTES:
             found = re.fullmatch(pattern, request.path)
             if found and method == request.method:
@@ -126,7 +130,9 @@ class Hub:
         """The repository, where this token may read it."""
         repo, owner = self.repos.get(f"{kind}/{name}"), name.split("/")[0]
         if repo is None or (repo.private and self.account(request)[0] != owner):
-            return error(404 if request.token else 401, "RepoNotFound", "Repository not found")
+            if not request.token:  # the text speaks of passwords, though nobody gave one
+                return error(401, "RepoNotFound", "Invalid username or password.")
+            return error(404, "RepoNotFound", "Repository not found")
         return repo
 
     def may_write(self, request: Request, name: str) -> Reply | None:
@@ -181,7 +187,8 @@ def handler_of(hub: Hub, origin: str) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             if request.method != "HEAD":
-                self.wfile.write(reply.body[: len(reply.body) // 2] if reply.end == "reset" else reply.body)
+                for _ in range(reply.times):
+                    self.wfile.write(reply.body[: len(reply.body) // 2] if reply.end == "reset" else reply.body)
             if reply.pause:
                 self.wfile.flush()
                 hub.closing.wait(reply.pause)

@@ -1,5 +1,5 @@
-"""Trainings killed at random moments, and inside the write of a state; each goes on and must end with the very bits of one
-that was left alone.
+"""Trainings killed at random moments, and inside the write of a state; each is resumed and must end with the same bits as an
+undisturbed run.
 
     python -m tests.kill_many --runs 100
 """
@@ -20,9 +20,9 @@ from pathlib import Path
 import torch
 
 from tests.small_runs import SUBWORDS, WORDS, forks, train
-from training import fit, runstate
-from training.fit import Saving
-from training.resume import LOG, Start
+from training.run import fit, runstate
+from training.run.fit import Saving
+from training.run.resume import LOG, Start
 
 KINDS = {recipe.name: replace(recipe, epochs=1.5, evaluations=2, dev_size=5) for recipe in (WORDS, SUBWORDS)}
 SAVING = Saving(steps=3)
@@ -76,7 +76,7 @@ def killed(kind: str, folder: Path, seconds: float = 0.0, place: str = "", after
 
 
 def bits(folder: Path) -> dict[str, bytes]:
-    """Everything a run ends with, but for the time it took."""
+    """The complete result of a run, except the time it took."""
     saved = runstate.load(folder / "state")
     assert saved
     tensors = {name: tensor.numpy().tobytes() for name, tensor in saved.tensors.items()}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from importlib.resources import files
 from typing import Any
 
 import pytest
 
+from seqdemo.figures.modules import joined
 from seqdemo.ui import assets
+from tests.shared import PATIENCE
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -18,9 +19,8 @@ needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 def evaluate(expression: str, **values: Any) -> Any:
     """The JSON value of a JavaScript expression that sees all page functions, and `values` by name."""
-    parts = [(files("seqdemo.ui.js") / f"{name}.js").read_text("utf-8") for name in assets.SCRIPTS]
     given = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
-    code = "\n".join(parts) + f"\n{given}process.stdout.write(JSON.stringify({expression}) ?? 'null');"
-    done = subprocess.run([str(NODE), "-"], input=code, capture_output=True, text=True, timeout=60)
+    code = joined(assets.ENTRY) + f"\n{given}process.stdout.write(JSON.stringify({expression}) ?? 'null');"
+    done = subprocess.run([str(NODE), "-"], input=code, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Pictures for the tests: one scene in every shape a camera or a program may give it, and files meant to do harm.
+"""Pictures for the tests: one scene in every format that cameras and programs write, and harmful files.
 
 READABLE holds makers of files that must come out as the scene; HARMFUL holds makers of files that must be refused, each with a
 word of the sentence that refuses it.
@@ -150,7 +150,7 @@ STRETCHED_GREY: dict[str, Maker] = {
 
 
 def bomb_png(width: int, height: int) -> bytes:
-    """A few kilobytes that unpack to a picture of one colour and any size."""
+    """A few kilobytes that decompress to a picture of one colour and any size."""
     packer, row = zlib.compressobj(9), b"\0" + bytes(width // 8 + 1)
     rows = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
@@ -168,7 +168,7 @@ def tiled_tiff(tile_kind: int, tile_side: int) -> bytes:
 
 
 def bomb_gif() -> bytes:
-    """A header that promises 65,535 x 65,535 pixels."""
+    """A file whose header claims 65,535 x 65,535 pixels."""
     small = encoded(Image.new("P", (2, 2)), "GIF")
     start = small.index(b",") + 5
     return small[:6] + b"\xff" * 4 + small[10:start] + b"\xff" * 4 + small[start + 4 :]

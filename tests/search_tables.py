@@ -161,7 +161,7 @@ def all_outputs(
 
 
 def check_tree(tree: SearchTree, eos: int = EOS) -> None:
-    """What holds of every tree: parents come first and were kept, totals add up, only pruned nodes miss anything."""
+    """Properties of every tree: parents come first and were kept, totals add up, only pruned nodes have a shortfall."""
     for node in tree:
         parent = tree[node.parent] if node.parent >= 0 else None
         assert node.parent < node.index and node.step == (parent.step + 1 if parent else 0)

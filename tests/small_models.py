@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from seqdemo.config import BOS, EOS, PAD, ModelConfig
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.network.model import LanguageModel, Network, Seq2Seq, log_probabilities
+from seqdemo.text import SPECIALS, Characters
 
 VOCABULARY = 23
+LETTERS = Characters([*SPECIALS, *"abcd"])
 
 
 def small_config(**changes: Any) -> ModelConfig:
@@ -29,7 +33,7 @@ def small_config(**changes: Any) -> ModelConfig:
 
 
 def stir(module: nn.Module, scale: float = 0.2) -> None:
-    """Biases start at 0 or 1, which would hide where they go."""
+    """Give all biases random values, because 0 and 1 would hide mistakes in their places."""
     with torch.no_grad():
         for value in module.parameters():
             value.add_(torch.randn_like(value) * scale)
@@ -63,3 +67,33 @@ def targets(lengths: tuple[int, ...], vocabulary: int = VOCABULARY) -> tuple[Ten
     say_BT = torch.cat([said, torch.full((len(lengths), 1), PAD)], 1)
     say_BT[torch.arange(len(lengths)), torch.tensor(lengths)] = EOS
     return read_BT, say_BT
+
+
+def learn(network: Network, wanted: Callable[[Tensor], Tensor], steps: int, rate: float, rows: int = 48) -> Network:
+    """Train a network of LETTERS to write what `wanted` makes of strings of two to four letters."""
+    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
+    start_B1, end_B1 = torch.full((rows, 1), BOS), torch.full((rows, 1), EOS)
+    for step in range(steps):
+        source_BS = torch.randint(4, len(LETTERS), (rows, 2 + step % 3))
+        said_BS = wanted(source_BS)
+        logits_BTV = network(source_BS, torch.ones_like(source_BS, dtype=torch.bool), torch.cat([start_B1, said_BS], 1))
+        loss = nn.functional.cross_entropy(logits_BTV.flatten(0, 1), torch.cat([said_BS, end_B1], 1).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return network.eval()
+
+
+def best_of_all(network: Network, source_1S: Tensor, limit: int) -> tuple[float, tuple[int, ...]]:
+    """Every output that ends within the limit, or is cut there, scored by teacher forcing."""
+    words = range(EOS + 1, network.config.target_vocabulary)
+    outputs = [(*body, EOS) for length in range(limit) for body in itertools.product(words, repeat=length)]
+    outputs += list(itertools.product(words, repeat=limit))
+    found = []
+    for output in outputs:
+        read_1T = torch.tensor([[BOS, *output[:-1]]])
+        logp_TV = log_probabilities(
+            network.readout(network.teach(source_1S, torch.ones_like(source_1S).bool(), read_1T).features_BTR[0])
+        )
+        found.append((sum(logp_TV[t, token].item() for t, token in enumerate(output)), output))
+    return max(found)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from seqdemo.cnn import EfficientNetLite
-from training import build, fit
+from seqdemo.network.cnn import EfficientNetLite
+from training.data.features import Features
 from training.data.records import Dataset, Example, Split
-from training.display import Display, Silent
-from training.features import Features
 from training.recipes import Recipe
-from training.resume import NEW, Start
+from training.run import build, fit
+from training.run.display import Display, Silent
+from training.run.resume import NEW, Start
 
 SIZES = {"embedding": 12, "encoder_hidden": 12, "decoder_hidden": 16, "attention": 8, "features": 12, "dropout": 0.2}
 
@@ -121,7 +121,7 @@ def text(size: int = 3_000) -> Dataset:
 
 
 def photographs(size: int = 60) -> Dataset:
-    """Names of pictures that nobody opens, each with its colours as a caption; `seen` makes up what a CNN sees in them."""
+    """Names of pictures that are never opened, each with its colours as a caption; `seen` invents the CNN's features."""
     rng = random.Random(10)
     made = [tuple(rng.choice(COLOURS) for _ in range(2)) for _ in range(size + 10)]
     named = [(Path(f"{number}-{'-'.join(pair)}.jpg"), pair) for number, pair in enumerate(made)]
@@ -145,7 +145,8 @@ DATA = {"words": words, "subwords": sentences, "tags": tagged, "text": text, "ph
 
 
 def forks() -> Any:
-    """Processes that begin with everything imported: the half-second trainings of many tests are not worth two of imports."""
+    """Processes that start with everything imported, because imports take longer than the half-second trainings of many
+    tests."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.small_runs", "torch._dynamo"])
     return context

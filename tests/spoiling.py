@@ -19,7 +19,7 @@ from safetensors.torch import save as tensor_bytes
 
 from seqdemo.checkpoints import save
 from seqdemo.config import ModelConfig
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.text import SPECIALS, Characters, Subwords, Words
 
 CONFIG, WEIGHTS, MANIFEST, PIECES = "config.json", "model.safetensors", "manifest.json", "pieces.json"
@@ -53,7 +53,7 @@ def good(folder: Path, base: str) -> Path:
 
 
 class Payload:
-    """A pickle that leaves a mark where it is opened."""
+    """A pickle that creates a file when it is opened."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -151,7 +151,7 @@ def cut(name: str, keep: float) -> Spoil:
 
 
 def grow(name: str, size: int) -> Spoil:
-    """A hole in the file: the size is there, the disk is not used."""
+    """Make the file larger by a hole, which takes no space on disk."""
 
     def spoil(folder: Path) -> None:
         (folder / name).touch()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from seqdemo.attention import SCORES, ScaledDot, Score, attend, padding
 from seqdemo.config import SCORE_NAMES
 from seqdemo.errors import InputError
+from seqdemo.network.attention import SCORES, ScaledDot, Score, attend, padding
 from tests.small_models import stir
 
 STATES, QUERY, SIZE = 6, 8, 5

@@ -11,14 +11,16 @@ from huggingface_hub import ModelCard
 from PIL import Image
 
 from seqdemo import checkpoints
+from seqdemo import hub as models
 from seqdemo.checkpoints import write_manifest
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.text import SPECIALS, Characters, Words
-from training import card, card_figures, evaluate, headlines, table
 from training import data as public_data
 from training.data.records import Dataset, Example, Split
+from training.measure import evaluate, headlines
+from training.publish import card, card_figures, table
 
 ROOT = Path(__file__).resolve().parent.parent
 LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz ."])
@@ -129,7 +131,7 @@ def test_licences_and_languages_are_those_the_hub_knows(folders: dict[str, Path]
 @pytest.mark.parametrize("task", MAKERS)
 def test_a_card_has_its_sections_and_every_table_is_rectangular(folders: dict[str, Path], task: str) -> None:
     written = card.render(folders[task])
-    assert re.findall(r"^## (.*)$", written, re.MULTILINE) == ["Load it", "Figures", "Data and licences", "Limits"]
+    assert re.findall(r"^## (.*)$", written, re.MULTILINE) == ["Load it", "Figures", "Data and licences", "Limits", "Papers"]
     for block in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()}
         assert len(widths) == 1, block
@@ -197,6 +199,10 @@ def test_models_of_one_lesson_stand_beside_each_other(folders: dict[str, Path], 
     written = card.render(plain)
     assert "| translator-de-en | " in written and "| translator-de-en-plain | " in written
     assert "alike in everything but the model:" in written
+    assert (
+        "By earlier versions of these recipes, which may have differed in more: translator-de-en, translator-de-en-plain."
+        in written
+    )
     assert "| Multi30k test_2016_flickr: inputs | 30 | 1,200 | 19 | 20 |" in written
     assert "| Multi30k test_2016_flickr | 20.0 | 22.0 |  | 11.0 |" in written
     assert "| Multi30k test_2016_flickr: translator-de-en | 30.0 | 32.0 |  | 21.0 |" in written
@@ -213,6 +219,8 @@ def test_a_card_tells_whether_its_recipe_is_the_present_one(folders: dict[str, P
     config["trained_on"] = {"data": "multi30k+tatoeba", "changes": ["epochs=2"], "fingerprint": "0" * 64, "verified": True}
     (folder / "config.json").write_text(json.dumps(config))
     assert "Trained by `python -m training fit translator-de-en --set epochs=2`." in card.render(folder)
+    lesson(folders, tmp_path, "translator-de-en-plain", 20.0)
+    assert "which may have differed in more: translator-de-en-plain." in card.render(folder)
 
 
 def test_quality_by_beam_of_many_languages_is_their_mean() -> None:
@@ -235,7 +243,20 @@ def test_where_the_boxes_are_not_at_hand_the_pointing_figures_of_the_same_bytes_
 def test_a_published_card_says_how_to_load_it_from_there(folders: dict[str, Path]) -> None:
     written = card.render(folders["translate"])
     assert 'From the Hub: `load("somebody/seqdemo-t")`.' in written
-    assert card.published_as(written, "me/mine") == written.replace("somebody/seqdemo-t", "me/mine")
+    published = card.published_as(written, "me/mine")
+    assert 'From the Hub: `load("me/mine")`.' in published and 'translator = load("me/mine")\n' in published
+    assert set(re.findall(r'load\("([^"]*)"\)', published)) == {"me/mine"}
+    assert card.published_as('# mine\n\nload("other")', "me/mine") == '# mine\n\nload("other")'
+
+
+@pytest.mark.parametrize("folder", table.checkpoints_in(ROOT / "checkpoints"), ids=lambda folder: folder.name)
+def test_a_shipped_card_has_no_inner_names(folder: Path) -> None:
+    """Neither of cells nor of figures; a data set has one name, the Hub's where there is one."""
+    text = (folder / "README.md").read_text("utf-8")
+    assert not re.search(r"^- lstm-b$|\| (top1|bleu4?|nats) \|", text, re.MULTILINE)
+    data = ModelCard(text).data
+    named = {result.dataset_type for result in data.eval_results}
+    assert not {name.rpartition("/")[2] for name in data.datasets or ()} & {name for name in named if "/" not in name}
 
 
 def test_the_search_is_named_with_what_it_divides_by() -> None:
@@ -273,12 +294,60 @@ def test_figures_on_other_data_are_said_to_be_so_and_not_indexed(folders: dict[s
     assert "other data" in table.models_table([tmp_path])
 
 
+@pytest.mark.parametrize("task", MAKERS)
+def test_a_card_says_what_the_hub_asks_for(folders: dict[str, Path], task: str) -> None:
+    """A pipeline that there is, data sets, papers, what it is not for, and a link into the playground."""
+    data, text = front(folders[task]).data, card.render(folders[task])
+    assert data.pipeline_tag in ("translation", "image-to-text", "text-generation")
+    assert ("text2text-generation" in data.tags) == (task == "transliterate")
+    named = {"translate": ["bentrevett/multi30k"], "transliterate": None, "caption": ["intro/flickr8k"], "complete": None}
+    assert data.datasets == named[task]
+    numbers = re.findall(r"\[arXiv:(\d+\.\d+)\]\(https://arxiv.org/abs/(\d+\.\d+)\)", text)
+    assert numbers and all(shown == linked for shown, linked in numbers)
+    assert "\nNot for " in text
+    published = card.published_as(text.replace("./", ""), "you/yours")
+    assert "somebody" not in published
+
+
+def test_a_link_opens_the_playground_on_the_model(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folders["transliterate"]
+    monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(folder.parent))
+    text = card.render(folder)
+    assert "(http://127.0.0.1:7860/transliterate#a.checkpoint=s&b.checkpoint=s)" in text
+    assert "(http://127.0.0.1:7860/models#load=you/yours)" in card.published_as(text, "you/yours")
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_pictures_are_drawn_and_shown_while_they_are_of_these_weights_and_figures(
+    folders: dict[str, Path], tmp_path: Path, task: str
+) -> None:
+    folder = shutil.copytree(folders[task], tmp_path / folders[task].name)
+    if task != "complete":
+        metrics = json.loads((folder / "metrics.json").read_text())
+        for found in metrics["tests"].values():
+            key = headlines.MAIN[task][0]
+            found["by_length"] = [{"unit": "words", "from": n, "to": n, "inputs": 99, key: 10.0 * n} for n in (1, 2, 3)]
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+        write_manifest(folder)
+    drawn = {path.name for path in card.draw_pictures(folder)}
+    assert drawn == (set() if task == "complete" else {"alignment.png", "by_length.png"})
+    for name in drawn:
+        with Image.open(folder / name) as picture:
+            assert picture.format == "PNG" and min(picture.size) > 100 and len(picture.getcolors() or []) > 3
+        assert (folder / name).stat().st_size < 100_000 and f"]({name})" in card.render(folder)
+    if drawn:
+        (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes() + b"x")
+        next(iter(metrics["tests"].values()))["by_length"][0][key] = 70.0
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+        assert ".png" not in card.render(folder)
+
+
 def test_a_card_is_current_until_the_figures_change(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "t"
     translator(folder, tmp_path)
     assert not card.is_current(folder) and "Not measured yet" in card.render(folder)
     card.write(folder)
-    assert card.is_current(folder) and checkpoints.load(folder).card == card.render(folder)
+    assert card.is_current(folder) and models.load(folder).card == card.render(folder)
     (folder / "metrics.json").write_bytes((folders["translate"] / "metrics.json").read_bytes())
     assert not card.is_current(folder)
 
@@ -311,10 +380,27 @@ def test_the_table_of_a_folder_of_checkpoints_is_written_and_checked(folders: di
 def test_the_shipped_figures_are_of_the_shipped_bytes() -> None:
     for folder in table.checkpoints_in(ROOT / "checkpoints"):
         files = json.loads((folder / "metrics.json").read_text())["files"]
-        assert files == evaluate.digests(checkpoints.load(folder)), f"python -m training evaluate checkpoints/{folder.name}"
+        assert files == evaluate.digests(models.load(folder)), f"python -m training evaluate checkpoints/{folder.name}"
 
 
 def test_the_shipped_cards_and_the_readme_say_what_the_shipped_figures_say() -> None:
     shipped = table.checkpoints_in(ROOT / "checkpoints")
     assert [folder.name for folder in shipped if not card.is_current(folder)] == []
     assert table.is_current(ROOT / "README.md", ROOT / "checkpoints"), "run python -m training card"
+
+
+@pytest.mark.parametrize("folder", table.checkpoints_in(ROOT / "checkpoints"), ids=lambda folder: folder.name)
+def test_the_example_of_a_shipped_card_runs_in_a_clone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And its pictures are those of the weights and figures beside it."""
+    monkeypatch.chdir(ROOT)
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text("utf-8"), re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out.strip()
+    config, _ = card.read(folder)
+    attends = config["model"]["decoder"].startswith("attend") and config["task"] != "complete"
+    shown = {name for name in ("alignment.png", "by_length.png") if f"]({name})" in (folder / "README.md").read_text("utf-8")}
+    assert ("alignment.png" in shown) == attends, "run python -m training card"
+    assert ("by_length.png" in shown) == (config["task"] in ("translate", "transliterate")), "run python -m training card"
+    assert sum((folder / name).stat().st_size for name in shown) < 150_000

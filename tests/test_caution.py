@@ -7,15 +7,16 @@ import pytest
 
 from training import __main__ as command_line
 from training import data as public_data
-from training import evaluate, fit
 from training.data.records import Dataset, Example, Split
+from training.measure import evaluate
+from training.run import fit
 
 SPLIT = Split([Example("ab", ("ba",))])
 
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    """Multi30k with five rows that are none."""
+    """Multi30k with five unusable rows."""
     folder = tmp_path / "multi30k"
     folder.mkdir()
     for name, word in (("train", "eins"), ("val", "zwei"), ("test", "drei")):
@@ -37,7 +38,7 @@ def test_broken_rows_and_another_edition_are_said_at_the_start(
 
     monkeypatch.setattr(fit, "fit", load_only)
     monkeypatch.setattr(evaluate, "evaluate", load_only)
-    monkeypatch.setattr("training.compare.compare", load_only)
+    monkeypatch.setattr("training.measure.compare.compare", load_only)
     names = {"fit": ["reverse"], "evaluate": ["here"], "compare": ["here", "there"]}
     with pytest.raises(Left):
         command_line.main([command, *names[command], "--data", str(broken)])

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seqdemo.cells import CELLS, GRU, Cell, HiddenCell, Stack, unroll
-from seqdemo.config import CELL_GATES
-from seqdemo.encoders import TextEncoder
-from seqdemo.products import twin
+from seqdemo.config import terms
+from seqdemo.network.cells import CELLS, GRU, Cell, HiddenCell, Stack, unroll
+from seqdemo.network.coders import TextEncoder
+from seqdemo.network.inference import packed_copy
 from tests.small_models import small_config, stir
 
 FUSED: dict[str, type[nn.RNNBase]] = {"lstm": nn.LSTM, "lstm-b": nn.LSTM, "gru": nn.GRU, "elman": nn.RNN}
@@ -70,8 +70,8 @@ def test_hand_stepped_cells_equal_torchs_fused_ones(name: str, both: bool, layer
     encoder, fused = a_pair(name, layers, both, dtype)
     x_BSE, mask_BS = padded_batch(dtype)
     with torch.no_grad():
-        reader = encoder if how == "plain" else twin(encoder)
-        found = reader(x_BSE, mask_BS, with_gates=how != "without-gates").memory
+        reader = encoder if how == "plain" else packed_copy(encoder, {})
+        found = reader(x_BSE, mask_BS, closely=how != "without-gates").memory
         wanted = fused(pack_padded_sequence(x_BSE, torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False))
     wanted_BSH, _ = pad_packed_sequence(wanted[0], batch_first=True)
     last = wanted[1][0] if isinstance(wanted[1], tuple) else wanted[1]
@@ -218,7 +218,7 @@ def test_gates_come_by_name_in_their_ranges(name: str) -> None:
     with torch.no_grad():
         states, gates = unroll(cell, cell.project(3 * torch.randn(5, 7, INPUT)), cell.initial(torch.zeros(5, SIZE)))
     for state, named in zip(states, gates):
-        assert tuple(named) == CELL_GATES[name]
+        assert tuple(named) == terms(name)
         assert torch.equal(named["hidden"], state.h)
         for gate_name, value in named.items():
             assert value.shape == (5, SIZE)
@@ -234,7 +234,7 @@ def test_a_what_if_is_asked_about_every_gate_and_its_answer_counts(name: str) ->
     zx_KG = cell.project(torch.randn(2, INPUT, dtype=torch.float64))
     state, _ = cell.step(zx_KG, cell.initial(torch.randn(2, SIZE, dtype=torch.float64)))
     untouched, _ = cell.step(zx_KG, state)
-    for wanted in CELL_GATES[name]:
+    for wanted in terms(name):
 
         def ask(gate_name: str, value: Tensor, wanted: str = wanted) -> Tensor:
             asked.append(gate_name)
@@ -243,7 +243,7 @@ def test_a_what_if_is_asked_about_every_gate_and_its_answer_counts(name: str) ->
         edited, gates = cell.step(zx_KG, state, ask)
         assert torch.equal(gates[wanted], torch.full_like(edited.h, 0.321))
         assert not torch.equal(edited.h, untouched.h)
-    assert set(asked) == set(CELL_GATES[name])
+    assert set(asked) == set(terms(name))
 
 
 def clamped(**values: float) -> Callable[[str, Tensor], Tensor]:
@@ -274,11 +274,13 @@ def test_a_stack_feeds_each_layer_the_hidden_vector_below(name: str) -> None:
     stir(stack)
     x_KI = torch.randn(2, INPUT, dtype=torch.float64)
     start = stack.initial([torch.randn(2, SIZE, dtype=torch.float64) for _ in range(3)])
-    after, gates = stack.step(stack.first.project(x_KI), start)
+    after, seen = stack.step(stack.first.project(x_KI), start)
     below = x_KI
-    for cell, before, found, named in zip(stack.cells, start, after, gates):
-        wanted, _ = cell.step(cell.project(below), before)  # type: ignore[operator]
-        assert torch.equal(found.h, wanted.h) and torch.equal(named["hidden"], wanted.h)
+    for layer, (cell, before, found) in enumerate(zip(stack.cells, start, after)):
+        sent = cell.project(below)  # type: ignore[operator]
+        wanted, _ = cell.step(sent, before)  # type: ignore[operator]
+        assert torch.equal(found.h, wanted.h) and torch.equal(seen[layer]["hidden"], wanted.h)
+        assert torch.equal(seen[layer]["sent"], sent)
         below = found.h
 
 

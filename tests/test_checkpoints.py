@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pickle
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +16,17 @@ import torch
 from safetensors.torch import load_file
 
 from seqdemo import checkpoints
+from seqdemo import hub as models
+from seqdemo.checkpoints.checkpoint import blueprint, load_folder
 from seqdemo.checkpoints.pieces import SECONDS
-from seqdemo.checkpoints.store import blueprint, load_folder
 from seqdemo.checkpoints.weights import AT_ONCE, all_finite, fill
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.network.inference import inferring
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.text import SPECIALS, Characters, Subwords, Words
 from tests.malformed import CASES, make
-from tests.spoiling import CHARS, SIZES, Case, evil_pickle, good, mark_of, set_nan, tensors
+from tests.spoiling import CHARS, PIECES, SIZES, Case, evil_pickle, good, mark_of, set_nan, tensors
 
 
 def text_model(**changes: object) -> Seq2Seq:
@@ -48,7 +51,7 @@ def assert_same_weights(model: torch.nn.Module, loaded: torch.nn.Module) -> None
 def test_a_text_model_comes_back_rounded_to_half_precision(tmp_path: Path, tied: bool) -> None:
     model = text_model(tie_readout=tied, share_embeddings=tied)
     checkpoints.save(tmp_path / "a", model, {"name": "a", "task": "transliterate", "languages": ["hi"]}, CHARS, CHARS)
-    loaded = checkpoints.load(tmp_path / "a")
+    loaded = models.load(tmp_path / "a")
     assert_same_weights(model, loaded.model)
     assert not loaded.model.training
     assert loaded.source_text is loaded.target_text and loaded.source_text.encode("abz").known == (True, True, False)
@@ -60,7 +63,7 @@ def test_tied_weights_are_stored_once_and_tied_again(tmp_path: Path) -> None:
     folder = checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
     stored = load_file(folder / "model.safetensors")
     assert "embed_target.weight" in stored and not {"readout.weight", "embed_source.weight"} & set(stored)
-    loaded = checkpoints.load(folder).model
+    loaded = models.load(folder).model
     assert loaded.readout.weight is loaded.embed_target.weight is loaded.embed_source.weight
 
 
@@ -86,7 +89,7 @@ def test_every_tokenizer_travels_with_a_language_model(tmp_path: Path, kind: str
         ModelConfig(target_vocabulary=len(tokenizer), encoder="none", embedding=4, decoder_hidden=5, features=0)
     )
     checkpoints.save(tmp_path, model, {"name": "lm", "task": "complete"}, None, tokenizer, metrics={"nats": 1.5})
-    loaded = checkpoints.load(tmp_path)
+    loaded = models.load(tmp_path)
     assert_same_weights(model, loaded.model)
     assert loaded.target_text.encode("two one 7") == tokenizer.encode("two one 7")
     assert loaded.source_text is None and loaded.metrics == {"nats": 1.5}
@@ -102,9 +105,9 @@ def test_an_image_model_keeps_its_cnn_in_a_file_of_its_own(tmp_path: Path, monke
     assert config["shared"]["cnn"]["file"] == "efficientnet-lite0.safetensors"
     assert not (folder / "efficientnet-lite0.safetensors").exists()
     assert not any(name.startswith("encoder.cnn.") for name in load_file(folder / "model.safetensors"))
-    assert_same_weights(model, checkpoints.load("captioner").model)
+    assert_same_weights(model, models.load("captioner").model)
     (tmp_path / "shared" / "efficientnet-lite0.safetensors").rename(folder / "efficientnet-lite0.safetensors")
-    assert_same_weights(model, checkpoints.load("captioner").model)
+    assert_same_weights(model, models.load("captioner").model)
 
 
 def test_loading_draws_no_random_numbers(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_loading_draws_no_random_numbers(tmp_path: Path) -> None:
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    checkpoints.load(tmp_path)
+    models.load(tmp_path)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -124,15 +127,15 @@ def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path) -
         checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
 
 
-def test_names_are_the_bundled_folders_that_hold_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_the_shipped_folders_that_hold_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
-    assert checkpoints.names() == []
+    assert models.names() == []
     checkpoints.save(tmp_path / "b", text_model(), {"name": "b", "task": "translate"}, CHARS, CHARS)
     (tmp_path / "shared").mkdir()
-    assert checkpoints.names() == ["b"]
-    assert checkpoints.load("b").folder == tmp_path / "b"
+    assert models.names() == ["b"]
+    assert models.load("b").folder == tmp_path / "b"
     with pytest.raises(InputError, match="There is no checkpoint 'c'; there are b"):
-        checkpoints.load("c")
+        models.load("c")
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -143,17 +146,17 @@ def test_a_cnn_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     if shared:
         (tmp_path / "shared").mkdir()
     with pytest.raises(InputError, match="efficientnet-lite0.safetensors, the CNN that config.json names, is missing"):
-        checkpoints.load("captioner")
+        models.load("captioner")
 
 
 def test_a_shared_cnn_is_never_replaced_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(tmp_path))
     config = ModelConfig(target_vocabulary=len(CHARS), encoder="image", cnn="efficientnet-lite0", **SIZES)
-    models = {"one": Seq2Seq(config), "two": Seq2Seq(config)}
-    for name, model in models.items():
+    networks = {"one": Seq2Seq(config), "two": Seq2Seq(config)}
+    for name, model in networks.items():
         checkpoints.save(tmp_path / name, model, {"name": name, "task": "caption"}, None, CHARS, shared=tmp_path / "shared")
-    for name, model in models.items():
-        assert_same_weights(model, checkpoints.load(name).model)
+    for name, model in networks.items():
+        assert_same_weights(model, models.load(name).model)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ def plain_load(folder: Path) -> Seq2Seq:
     Characters.parse((folder / "pieces.json").read_bytes())
     model = blueprint(config)
     fill(model, {name: tensor.float() for name, tensor in load_file(folder / "model.safetensors").items()})
-    return model  # type: ignore[return-value]
+    return inferring(model)  # type: ignore[no-any-return]
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
@@ -189,15 +192,13 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def test_the_checks_of_a_shipped_size_cost_less_than_50_ms(tmp_path: Path) -> None:
-    """Or, on a slow or busy machine, less than twice what reading them for their sha256 takes."""
+    """Or, on a slow or busy machine, less than half of what loading takes without them."""
     letters = Characters([*SPECIALS, *map(chr, range(0x4E00, 0x4E00 + 5996))])
     model = Seq2Seq(ModelConfig(target_vocabulary=6000, source_vocabulary=6000, share_embeddings=True, tie_readout=True))
     folder = checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, letters, letters)
     assert (folder / "model.safetensors").stat().st_size > 9_000_000
-    weights = (folder / "model.safetensors").read_bytes()
-    hashing = cpu_seconds(lambda: hashlib.sha256(weights).digest())
-    checked = cpu_seconds(lambda: load_folder(folder, trusted=True))
-    assert checked - cpu_seconds(lambda: plain_load(folder)) < max(0.05, 2 * hashing)
+    checked, plain = cpu_seconds(lambda: load_folder(folder, trusted=True)), cpu_seconds(lambda: plain_load(folder))
+    assert checked - plain < max(0.05, plain / 2)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +209,7 @@ def good_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("base", ["text", "words", "subwords", "caption"])
 def test_the_unspoiled_checkpoints_load(good_folders: dict[str, Path], base: str) -> None:
-    assert checkpoints.load(good_folders[base]).config["name"] == "good"
+    assert models.load(good_folders[base]).config["name"] == "good"
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -220,12 +221,31 @@ def test_a_malformed_checkpoint_is_refused_with_the_reason_and_nothing_in_it_run
     begun = time.monotonic()
     if case.says:
         with pytest.raises(InputError, match=case.says) as caught:
-            checkpoints.load(folder)
+            models.load(folder)
         assert len(str(caught.value)) < 700
     else:
-        checkpoints.load(folder)
+        models.load(folder)
     assert time.monotonic() - begun < 2 * SECONDS  # of which a tokenizer may take half
     assert not mark_of(folder).exists()
+
+
+@pytest.mark.parametrize("base, file", [("text", PIECES), ("words", "target.json"), ("subwords", "target.model")])
+def test_two_thousand_spoiled_tokenizers_are_read_or_refused_and_nothing_else(
+    good_folders: dict[str, Path], base: str, file: str
+) -> None:
+    """A crash of the process is a refusal too: in life it is a child's."""
+    kind = {"text": "characters"}.get(base, base)
+    first, crashes, found = 0, 0, ""
+    while not found:
+        line = [sys.executable, "-m", "tests.fuzz_pieces", kind, str(good_folders[base] / file), str(first), "2000"]
+        done = subprocess.run(line, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+        *_, last = done.stdout.split("\n")[:-1]
+        assert done.returncode <= 0, done.stderr
+        found = last.removeprefix("done ") if last.startswith("done") else ""
+        crashes, first = crashes + (not found), 0 if found else int(last) + 1
+        assert crashes < 20
+    counts = json.loads(found)
+    assert counts["refused"] > 100 and counts["accepted"] > 10
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -244,7 +264,7 @@ def test_no_memory_is_taken_for_numbers_before_all_are_seen(tmp_path: Path, monk
     checkpoints.write_manifest(folder)
     monkeypatch.setattr(torch, "frombuffer", None)
     with pytest.raises(InputError, match="decoder.mix.bias holds NaN"):
-        checkpoints.load(folder)
+        models.load(folder)
 
 
 def test_the_payloads_would_fire_where_a_pickle_is_opened(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from PIL import Image
 from safetensors.torch import load_file
 from torch.nn import functional as F
 
-from seqdemo.cnn import SCALES, EfficientNetLite
 from seqdemo.errors import InputError
-from training.cnn_weights import fold, imagenet, published, save, shipped
+from seqdemo.network.cnn import SCALES, EfficientNetLite
+from training.run.cnn_weights import fold, imagenet, published, save, shipped
 
 PHOTOS = Path(__file__).parents[1] / "seqdemo" / "ui" / "photos"
 REPEATS = {"efficientnet-lite0": (1, 2, 2, 3, 3, 4, 1), "efficientnet-lite1": (1, 3, 3, 4, 4, 5, 1)}

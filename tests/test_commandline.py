@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from seqdemo.__main__ import main, parser, search_options
-from seqdemo.checkpoints import Checkpoint, load
+from seqdemo.checkpoints import Checkpoint
 from seqdemo.commandline import MOST_BYTES, SHOWN_AS, Job, Line, Progress, converse, finite, read_lines, windows
-from seqdemo.config import SearchOptions
+from seqdemo.config import TOLERANCE, SearchOptions
 from seqdemo.errors import InputError
+from seqdemo.hub import load
 from seqdemo.playground import run, score
 from tests import tiny
+from tests.shared import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = ["Der hund singt im garten.", "Ein kind.", "Die frau und der mann laufen auf gras.", "Das haus.", "Rot."]
@@ -161,7 +163,8 @@ def test_a_bad_line_gives_an_object_with_an_error(terminal: Terminal) -> None:
     code, out, err = terminal("translate", "--json", given=BAD)
     answers = [json.loads(line) for line in out]
     assert code == 1 and not err
-    assert [sorted(answer) for answer in answers] == [["input", "outputs"], *[["error", "input"]] * 4, ["input", "outputs"]]
+    good = ["input", "outputs", "precision", "tolerance"]
+    assert [sorted(answer) for answer in answers] == [good, *[["error", "input"]] * 4, good]
     assert answers[4]["input"] == "a" * 1_001 and answers[1]["input"] == "\ufffd\ufffd"
 
 
@@ -195,6 +198,20 @@ def test_the_language_that_nobody_chose_is_said_and_stands_in_the_json(terminal:
     assert code == 0 and json.loads(out[0])["language"] == "hi"
     assert err == ["Written in Hindi; choose with --to: hi, ur."]
     assert terminal("transliterate", "--to", "ur", given="dilli\n")[2] == []
+
+
+@pytest.mark.parametrize("words", [("translate", SENTENCES[0]), ("score", f"{SENTENCES[0]}\tThe dog")])
+def test_the_precision_and_its_tolerance_are_said(terminal: Terminal, words: tuple[str, str]) -> None:
+    command, line = words
+    code, out, err = terminal(command, "--json", "--precision", "int8", given=line + "\n", checkpoint="translate")
+    if code == 2:
+        assert "int8 brings nothing on this processor" in err[0]
+        return
+    told = json.loads(out[0])
+    assert code == 0 and (told["precision"], told["tolerance"]) == ("int8", TOLERANCE["int8"]) and "int8" in err[0]
+    _, out, err = terminal(command, "--json", given=line + "\n", checkpoint="translate")
+    told = json.loads(out[0])
+    assert (told["precision"], told["tolerance"]) == ("float32", TOLERANCE["float32"]) and "int8" not in " ".join(err)
 
 
 def test_a_closed_standard_error_is_no_reason_to_say_nothing(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,6 +330,18 @@ def test_every_option_reaches_the_search(words: str, expected: SearchOptions) ->
     assert options_of(*words.split()) == expected
 
 
+def test_new_searches_can_be_asked_for() -> None:
+    def asked(words: str) -> SearchOptions:
+        return search_options(parser().parse_args(["translate", *words.split()]))
+
+    assert asked("--stochastic 4 --seed 2") == SearchOptions(strategy="stochastic", beam=4, nbest=4, seed=2)
+    repeats = {"no_repeat": 2, "may_repeat": (7,), "repetition_penalty": 1.2}
+    words = "--beam 6 --groups 3 --diversity 0.2 --prefix 5 6 --no-repeat 2 --may-repeat 7 --repetition-penalty 1.2"
+    assert asked(words) == SearchOptions(beam=6, groups=3, diversity=0.2, nbest=1, prefix=(5, 6), **repeats)  # type: ignore[arg-type]
+    assert asked("--finished free --patience 2 --nbest 7") == SearchOptions(finished="free", patience=2.0, nbest=7)
+    assert asked("--sample --typical 0.9 --min-p 0.1") == SearchOptions(strategy="sample", typical=0.9, min_p=0.1, nbest=1)
+
+
 def test_every_field_of_the_options_can_be_given() -> None:
     known = set(vars(parser().parse_args(["translate"])))
     assert set(SearchOptions().to_json()) <= known
@@ -328,6 +357,12 @@ def test_every_field_of_the_options_can_be_given() -> None:
         ("--early never", "add --finished free"),
         ("--nbest 6", r"--nbest 6 is more than .* \(5\); widen --beam"),
         ("--greedy --nbest 2", "use --beam"),
+        ("--stochastic 3 --nbest 4", r"\(3\); widen --stochastic"),
+        ("--seed 3", "--seed goes with --sample or --stochastic search"),
+        ("--patience 2", "--patience says .* add --finished free"),
+        ("--diversity 1", "add --groups"),
+        ("--exact --siblings 1", "--siblings goes with --beam"),
+        ("--beam 5 --groups 2", "cannot be cut into 2 equal groups"),
         ("--sample --nbest 2", "use --samples"),
         ("--beam 101", "from 1 to 100"),
         ("--beam 0", "from 1 to 100"),
@@ -422,7 +457,7 @@ def test_answers_do_not_wait_for_the_next_line_and_ctrl_c_is_quiet(folder: Path)
         process.stdin.flush()
         assert process.stdout.readline().decode() == best(checkpoint, text) + "\n"
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait(PATIENCE) == 130
     assert process.stderr.read() == b""
     for pipe in (process.stdin, process.stdout, process.stderr):
         pipe.close()
@@ -434,7 +469,7 @@ def test_a_reader_that_leaves_is_no_error_to_talk_about(folder: Path) -> None:
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(b"Ein kind.\n" * 3000, timeout=60)
+    _, err = process.communicate(b"Ein kind.\n" * 3000, timeout=PATIENCE)
     assert process.returncode == 141 and err == b""
 
 

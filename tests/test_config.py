@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqdemo.attention import SCORES
-from seqdemo.cells import CELLS
 from seqdemo.config import (
-    CELL_NAMES,
     DECODER_NAMES,
     SCORE_NAMES,
     ModelConfig,
@@ -20,12 +18,15 @@ from seqdemo.config import (
     from_json,
     length_penalty,
 )
-from seqdemo.decoders import DECODERS
+from seqdemo.equations import EQUATIONS
 from seqdemo.errors import InputError
+from seqdemo.network.attention import SCORES
+from seqdemo.network.cells import CELLS
+from seqdemo.network.coders import DECODERS
 
 
 def test_the_names_are_those_of_the_parts() -> None:
-    assert tuple(CELLS) == CELL_NAMES and tuple(SCORES) == SCORE_NAMES and tuple(DECODERS) == DECODER_NAMES
+    assert tuple(CELLS) == tuple(EQUATIONS) and tuple(SCORES) == SCORE_NAMES and tuple(DECODERS) == DECODER_NAMES
 
 
 def model(**changes: Any) -> ModelConfig:
@@ -104,7 +105,7 @@ configs = st.builds(
     source_vocabulary=st.integers(4, 500),
     decoder=st.sampled_from(DECODER_NAMES),
     score=st.sampled_from([name for name in SCORE_NAMES if name != "dot"]),
-    cell=st.sampled_from(CELL_NAMES),
+    cell=st.sampled_from(list(EQUATIONS)),
     decoder_layers=st.integers(1, 3),
     bidirectional=st.booleans(),
     features=st.integers(0, 300),
@@ -157,3 +158,14 @@ def test_length_penalties_are_their_formulas(length: int, alpha: float) -> None:
     assert length_penalty(float(length), "none", alpha) == 1
     assert length_penalty(float(length), "power", alpha) == float(length) ** alpha
     assert length_penalty(float(length), "gnmt", alpha) == ((5 + length) / 6) ** alpha
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    options = SearchOptions(beam=np.int64(5), alpha=np.float32(0.5), nbest=np.uint8(3), min_length=np.array([2])[0])  # type: ignore[arg-type]
+    assert options == SearchOptions(beam=5, alpha=0.5, nbest=3, min_length=2) and hash(options)
+    assert all(type(value) in (int, float, str, tuple) for value in vars(options).values())
+    assert json.dumps(options.to_json()) == json.dumps(SearchOptions(beam=5, alpha=0.5, nbest=3, min_length=2).to_json())
+    assert model(embedding=np.int32(64), bidirectional=np.bool_(False)) == model(embedding=64, bidirectional=False)
+    for wrong in (np.float64(5.0), np.bool_(True), np.int64(101)):
+        with pytest.raises(InputError, match="Beam size must be a whole number"):
+            SearchOptions(beam=wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Splits that do not leak, the types, and what people meet; real data only where a folder of them is named."""
+"""Splits that do not leak, the types, and the messages to people; real data only if a folder of them is named."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.data_files import (
     write,
 )
 from training.data import BUILDERS, Example, Split, describe, load, sources_of, splits, texts
-from training.data.describe import quantile
+from training.data.description import quantile
 from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, files_of
 from training.data.records import clean, fingerprint
 

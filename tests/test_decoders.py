@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
-from seqdemo.attention import SCORES
-from seqdemo.cells import Ask, keep
-from seqdemo.decoders import DECODERS, Attending, Decoder, DecoderState
 from seqdemo.errors import InputError
+from seqdemo.network.attention import SCORES
+from seqdemo.network.cells import Ask, keep
+from seqdemo.network.coders import DECODERS, Attending, Decoder, DecoderState
 from seqdemo.state import Memory, select
 from tests.small_models import small_config, stir
 
@@ -88,16 +88,16 @@ def test_a_decoder_is_its_equations(name: str, features: int, context: bool) -> 
         for position in range(3):
             zx_KG = inputs(decoder, 3)
             s, r, weights = written_out(decoder, name, zx_KG, state)
-            done = decoder.step(zx_KG, state)
+            done = decoder.write(zx_KG, state)
             assert state.position_K.tolist() == [position] * 3
             assert (done.state.layers[0].h - s).abs().max() < 1e-12
             assert (done.features_KR - r).abs().max() < 1e-12 and r.shape[1] == decoder.features_size
-            assert torch.equal(done.gates[0]["hidden"], done.state.layers[0].h)
+            assert torch.equal(done.seen["decoder.0.hidden"], done.state.layers[0].h)
             if weights is None:
-                assert done.weights_KS is None and done.state.attended_KS is None
+                assert "decoder.0.cross" not in done.seen and done.state.attended_KS is None
             else:
                 attended += weights
-                assert done.weights_KS is not None and (done.weights_KS - weights).abs().max() < 1e-12
+                assert (done.seen["decoder.0.cross"][:, 0] - weights).abs().max() < 1e-12
                 assert done.state.attended_KS is not None and (done.state.attended_KS - attended).abs().max() < 1e-12
             state = done.state
 
@@ -110,15 +110,15 @@ def test_beams_of_a_sentence_decode_as_if_each_had_it_alone(name: str, score: st
         memory = decoder.prepare(memory_of())
         beams, zx_KG = 4, inputs(decoder, 12)
         start = decoder.start(memory)
-        state = decoder.step(zx_KG, select(start, torch.arange(3).repeat_interleave(beams))).state
-        together = decoder.step(zx_KG, state)
+        state = decoder.write(zx_KG, select(start, torch.arange(3).repeat_interleave(beams))).state
+        together = decoder.write(zx_KG, state)
         for row in range(12):
             only = torch.tensor([row // beams])
             alone = select(state, torch.tensor([row]), only)
-            done = decoder.step(zx_KG[row : row + 1], alone)
+            done = decoder.write(zx_KG[row : row + 1], alone)
             assert (done.features_KR[0] - together.features_KR[row]).abs().max() < 1e-12
-            if done.weights_KS is not None and together.weights_KS is not None:
-                assert (done.weights_KS[0] - together.weights_KS[row]).abs().max() < 1e-12
+            for seen, value in together.seen.items():
+                assert (done.seen[seen][0] - value[row]).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -131,10 +131,10 @@ def test_padding_of_the_source_changes_nothing(name: str) -> None:
     )
     zx_KG = inputs(decoder, 2)
     with torch.no_grad():
-        plain, padded = (decoder.step(zx_KG, decoder.start(decoder.prepare(given))) for given in (memory, spare))
+        plain, padded = (decoder.write(zx_KG, decoder.start(decoder.prepare(given))) for given in (memory, spare))
     assert (plain.features_KR - padded.features_KR).abs().max() < 1e-12
-    if padded.weights_KS is not None:
-        assert not padded.weights_KS[:, 3:].any()
+    if "decoder.0.cross" in padded.seen:
+        assert not padded.seen["decoder.0.cross"][:, :, 3:].any()
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -151,24 +151,27 @@ class Recorder:
     def __init__(self, row: Tensor | None = None, dim: float = 1.0) -> None:
         self.row, self.dim, self.asked = row, dim, []  # type: ignore[var-annotated]
 
-    def gates(self, layer: int, position_K: Tensor) -> Ask:
-        self.asked.append(("gates", layer, position_K.tolist()))
-        return keep
+    def cell(self, part: str, layer: int, direction: str = "forward") -> Callable[[Tensor], Ask]:
+        def ask(position_K: Tensor) -> Ask:
+            self.asked.append(("cell", layer, position_K.tolist()))
+            return keep
 
-    def weights(self, weights_BKS: Tensor, mask_BS: Tensor, position_K: Tensor) -> Tensor:
-        self.asked.append(("weights", tuple(weights_BKS.shape), position_K.tolist()))
-        return weights_BKS if self.row is None else self.row.expand_as(weights_BKS)
+        return ask
 
-    def context(self, context_BKH: Tensor, position_K: Tensor) -> Tensor:
-        self.asked.append(("context", tuple(context_BKH.shape), position_K.tolist()))
-        return context_BKH * self.dim
+    def attention(self, layer: int, weights_BKNS: Tensor, mask_BS: Tensor, position_K: Tensor) -> Tensor:
+        self.asked.append(("attention", tuple(weights_BKNS.shape), position_K.tolist()))
+        return weights_BKNS if self.row is None else self.row.expand_as(weights_BKNS)
+
+    def context(self, layer: int, context_BKNH: Tensor, position_K: Tensor) -> Tensor:
+        self.asked.append(("context", tuple(context_BKNH.shape), position_K.tolist()))
+        return context_BKNH * self.dim
 
 
 def stepped(decoder: Decoder, memory: Memory, what_if: Recorder | None) -> Iterator[Tensor]:
     torch.manual_seed(1)
     state = decoder.start(decoder.prepare(memory))
     for _ in range(2):
-        done = decoder.step(inputs(decoder, 3), state, what_if)
+        done = decoder.write(inputs(decoder, 3), state, what_if)
         state = done.state
         yield done.features_KR
 
@@ -178,8 +181,8 @@ def test_a_what_if_is_asked_about_gates_attention_and_context(name: str) -> None
     decoder, memory, asking = decoder_of(name, decoder_layers=2), memory_of(), Recorder()
     untouched, asked = list(stepped(decoder, memory, None)), list(stepped(decoder, memory, asking))
     assert all(torch.equal(before, after) for before, after in zip(untouched, asked))
-    wanted = [kind for position in (0, 1) for kind in sorted(("gates0", "gates1", "weights", "context"))]
-    labels = [f"gates{entry[1]}" if entry[0] == "gates" else entry[0] for entry in asking.asked]
+    wanted = [kind for position in (0, 1) for kind in sorted(("cell0", "cell1", "attention", "context"))]
+    labels = [f"cell{entry[1]}" if entry[0] == "cell" else entry[0] for entry in asking.asked]
     assert sorted(labels[:4]) + sorted(labels[4:]) == wanted
     assert [entry[2] for entry in asking.asked] == [[0] * 3] * 4 + [[1] * 3] * 4
     for what_if in (Recorder(row=torch.eye(5, dtype=torch.float64)[0]), Recorder(dim=0.5)):

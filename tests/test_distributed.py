@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from seqdemo import checkpoints
+from seqdemo import hub as models
 from seqdemo.errors import InputError
 from tests.kill_many import bits
+from tests.shared import PATIENCE
 from tests.small_runs import SIZES, SUBWORDS, TEXT, WORDS, forks, train
 from tests.test_fit import StopAt
-from training import runstate
 from training.recipes import Recipe
-from training.resume import LOG, NEW, Start
+from training.run import runstate
+from training.run.resume import LOG, NEW, Start
 
 EXACT = {
     "words": replace(WORDS, model={**SIZES, "dropout": 0.0}, epochs=4),
@@ -45,7 +46,7 @@ def train_together(
     for process in processes:
         process.start()
     for process in processes:
-        process.join(timeout=240)
+        process.join(5 * PATIENCE)
         process.kill()
     return [process.exitcode or 0 for process in processes]
 
@@ -62,7 +63,7 @@ def test_two_processes_have_the_losses_of_one(kind: str, tmp_path: Path) -> None
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
     assert len(one) == len(two) >= 50
     assert max(abs(a - b) for a, b in zip(one, two)) < 1e-9
-    assert checkpoints.load(tmp_path / "two").name == EXACT[kind].name
+    assert models.load(tmp_path / "two").name == EXACT[kind].name
 
 
 @pytest.mark.parametrize("recipe", [WORDS, TEXT], ids=["words", "text"])
@@ -85,4 +86,4 @@ def test_torchrun_trains_the_toy(tmp_path: Path) -> None:
     done = subprocess.run([*torchrun, *fit], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Done in") == 1, "one process speaks"
-    assert checkpoints.load(tmp_path / "run").name == "reverse"
+    assert models.load(tmp_path / "run").name == "reverse"

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from seqdemo.cells import CELLS, Ask
-from seqdemo.config import CELL_GATES
-from seqdemo.encoders import Encoded, ImageEncoder, TextEncoder, mirror, reorder
-from seqdemo.products import packable, twin
+from seqdemo.config import terms
+from seqdemo.network.attention import WhatIf
+from seqdemo.network.cells import CELLS, Ask
+from seqdemo.network.coders import Encoded, ImageEncoder, TextEncoder, mirror, reorder
+from seqdemo.network.inference import packed_copy
+from seqdemo.network.packed import packable
 from tests.small_models import small_config, stir
 
 LENGTHS = (5, 1, 3)
@@ -70,12 +72,11 @@ def test_the_backward_half_is_the_forward_half_of_the_sentence_turned_round() ->
 def test_gates_stand_in_the_order_of_the_positions() -> None:
     encoder = encoder_of("lstm", layers=2)
     found = read(encoder, torch.randn(3, 5, 16, dtype=torch.float64), LENGTHS)
-    assert set(found.gates) == {(layer, name) for layer in (0, 1) for name in ("forward", "backward")}
-    for side, name in enumerate(("forward", "backward")):
-        for t, named in enumerate(found.gates[1, name]):
-            wanted_BH = found.memory.states_BSH[:, t].chunk(2, 1)[side]
-            real = torch.tensor(LENGTHS) > t if name == "forward" else torch.tensor(LENGTHS) == 5
-            assert torch.equal(named["hidden"][real], wanted_BH[real])
+    names = ("sent", *terms("lstm"))
+    assert set(found.seen) == {f"encoder.{la}.{way}.{name}" for la in (0, 1) for way in ("forward", "backward") for name in names}
+    mask_BS = torch.arange(5) < torch.tensor(LENGTHS)[:, None]
+    for way, wanted_BSH in zip(("forward", "backward"), found.memory.states_BSH.chunk(2, 2)):
+        assert torch.equal(found.seen[f"encoder.1.{way}.hidden"][mask_BS], wanted_BSH[mask_BS])
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -84,8 +85,9 @@ def test_whoever_asks_for_no_gates_gets_the_same_states(cell: str) -> None:
     stir(encoder)
     x_BSE, mask_BS = torch.randn(3, 5, 16), torch.arange(5) < torch.tensor(LENGTHS)[:, None]
     with torch.no_grad():
-        told, untold = (twin(encoder)(x_BSE, mask_BS, with_gates=with_gates) for with_gates in (True, False))
-    assert bool(untold.gates[0, "backward"]) is not (packable() and cell in ("lstm", "lstm-b"))
+        told, untold = (packed_copy(encoder, {})(x_BSE, mask_BS, closely=closely) for closely in (True, False))
+    assert told.seen and not untold.seen
+    assert bool(packed_copy(encoder, {}).whole) is (packable() and cell in ("lstm", "lstm-b"))
     for found in (told.memory, untold.memory):
         found.states_BSH[~mask_BS] = 0
     assert (told.memory.states_BSH - untold.memory.states_BSH).abs().max() < 1e-6
@@ -95,21 +97,27 @@ def test_whoever_asks_for_no_gates_gets_the_same_states(cell: str) -> None:
 def test_a_what_if_is_asked_by_layer_direction_and_position() -> None:
     encoder, asked = encoder_of("lstm", layers=2), set()
 
-    def ask(layer: int, direction: str) -> Callable[[Tensor], Ask]:
-        def at(position_B: Tensor) -> Ask:
-            def answer(name: str, value: Tensor) -> Tensor:
-                asked.update((layer, direction, position, name) for position in position_B.tolist())
-                here_B1 = (position_B == 2)[:, None] & ((layer, direction, name) == (1, "backward", "hidden"))
-                return value.masked_fill(here_B1, 0.0)
+    class Asking(WhatIf):
+        def __bool__(self) -> bool:
+            return True
 
-            return answer
+        def cell(self, part: str, layer: int, direction: str = "forward") -> Callable[[Tensor], Ask]:
+            assert part == "encoder"
 
-        return at
+            def at(position_B: Tensor) -> Ask:
+                def answer(name: str, value: Tensor) -> Tensor:
+                    asked.update((layer, direction, position, name) for position in position_B.tolist())
+                    here_B1 = (position_B == 2)[:, None] & ((layer, direction, name) == (1, "backward", "hidden"))
+                    return value.masked_fill(here_B1, 0.0)
+
+                return answer
+
+            return at
 
     x_BSE, mask_BS = torch.randn(2, 4, 16, dtype=torch.float64), torch.arange(4) < torch.tensor([[4], [3]])
     with torch.no_grad():
-        edited, untouched = encoder(x_BSE, mask_BS, ask).memory.states_BSH, encoder(x_BSE, mask_BS).memory.states_BSH
-    names = CELL_GATES["lstm"]
+        edited, untouched = encoder(x_BSE, mask_BS, Asking(())).memory.states_BSH, encoder(x_BSE, mask_BS).memory.states_BSH
+    names = terms("lstm")
     assert asked == {(la, d, t, n) for la in (0, 1) for d in ("forward", "backward") for t in range(4) for n in names}
     assert not edited[:, 2, 16:].any(), "position 2 is clamped in both sentences, though one is shorter"
     changed_BS = (edited != untouched).any(2)

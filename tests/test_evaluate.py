@@ -15,17 +15,19 @@ import torch
 from PIL import Image
 
 from seqdemo import checkpoints
+from seqdemo import hub as models
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, ModelConfig, SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.figures.places import labels_of
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.prompts import Prompt
 from seqdemo.text import SPECIALS, Characters, Words
 from training import __main__ as command_line
-from training import compare, decoding, evaluate, long_texts, optimum, pointing, scores, units
 from training import data as public_data
-from training.batches import openings
+from training.data.batches import openings
 from training.data.records import Dataset, Example, Split
+from training.measure import compare, decoding, evaluate, long_texts, optimum, pointing, scores
 
 ROOT = Path(__file__).resolve().parent.parent
 LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz"])
@@ -58,7 +60,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
 def test_the_file_holds_what_is_returned_and_the_manifest_knows_it(measured: tuple[Path, dict]) -> None:
     folder, found = measured
     assert json.loads((folder / "metrics.json").read_text()) == found
-    assert checkpoints.load(folder).metrics == found
+    assert models.load(folder).metrics == found
 
 
 def test_figures_name_the_bytes_they_were_measured_on(measured: tuple[Path, dict]) -> None:
@@ -92,9 +94,9 @@ def test_the_command_names_the_folder_as_it_is_seen_from_the_project(tmp_path: P
         assert evaluate.place(Path(given)) == told
 
 
-@pytest.mark.parametrize("name", checkpoints.names())
+@pytest.mark.parametrize("name", models.names())
 def test_shipped_figures_name_the_command_that_gives_them_again(name: str) -> None:
-    metrics = checkpoints.load(name).metrics
+    metrics = models.load(name).metrics
     options = SearchOptions(**metrics["options"]) if "options" in metrics else evaluate.STANDARD.options
     beside = [Path("runs") / other["name"] for other in metrics.get("beside", ())]
     assert metrics["command"] == evaluate.command(Path("checkpoints") / name, "test", "", options, beside)
@@ -134,7 +136,8 @@ def test_two_ranks_find_what_one_process_finds(measured: tuple[Path, dict], tmp_
     folder, found = measured
     script = tmp_path / "run.py"
     script.write_text(
-        "import sys, torch\nfrom pathlib import Path\nfrom training.evaluate import Plan, evaluate\ntorch.set_num_threads(1)\n"
+        "import sys, torch\nfrom pathlib import Path\n"
+        "from training.measure.evaluate import Plan, evaluate\ntorch.set_num_threads(1)\n"
         f"evaluate(Path(sys.argv[1]), plan=Plan(beams={PLAN.beams}, sample=40, exact=5, expansions=300))\n"
     )
     (folder / "metrics.json").unlink()
@@ -165,7 +168,7 @@ def test_without_a_recipe_the_data_must_be_named(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_mixed_lengths_comes_back_in_order_as_each_input_alone(tmp_path: Path) -> None:
-    checkpoint = checkpoints.load(reverser(tmp_path))
+    checkpoint = models.load(reverser(tmp_path))
     examples = [Example(word, ()) for word in ("longestword", "a", "middle", "bc", "a")]
     inputs = decoding.prompts(checkpoint, examples)
     options = SearchOptions(beam=3, nbest=3)
@@ -240,7 +243,7 @@ def test_dogs_are_counted_where_every_reference_has_one() -> None:
 
 def test_what_everyone_tries_first_is_recorded_as_it_came_out(tmp_path: Path) -> None:
     folder = reverser(tmp_path)
-    checkpoint = checkpoints.load(folder)
+    checkpoint = models.load(folder)
     assert evaluate.says(checkpoint, PLAN) == []
     checkpoint.config["target_language"] = "hi"
     rows = evaluate.says(checkpoint, PLAN)
@@ -334,7 +337,7 @@ def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path
     book = Dataset("book", *splits, "0" * 64, True, ())
     monkeypatch.setattr(public_data, "load", lambda name, data=None: book)
     found = evaluate.evaluate(folder, dataset="book")
-    assert found["text"]["nats_per_character"] == pytest.approx(math.log(len(checkpoints.load(folder).target_text)), abs=1e-4)  # type: ignore[arg-type]
+    assert found["text"]["nats_per_character"] == pytest.approx(math.log(len(models.load(folder).target_text)), abs=1e-4)  # type: ignore[arg-type]
     assert found["text"]["characters"] == len(parts[2]) and found["text"]["unknown_characters"] == 0
     assert set(found["units"]) >= {"quotation", "parentheses"}
     assert 0.5 <= found["units"]["quotation"]["dev"] <= 1 and found["units"]["quotation"]["layer"] == 0
@@ -342,12 +345,12 @@ def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path
 
 def test_the_states_of_a_text_are_those_of_its_passages_each_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_texts, "PASSAGE", 40)
-    checkpoint = checkpoints.load(small_writer(tmp_path))
+    checkpoint = models.load(small_writer(tmp_path))
     text = "say\n\nno (never)\n\n/* say no no no\n\nno no */\n\n" * 4
     kept, every = [3, 1], 3
     states_NU, labels = long_texts.states_and_labels(checkpoint, text, kept, every)
     ids_N, _ = long_texts.ids_of(checkpoint, text)
-    all_labels = units.labels_of(text)
+    all_labels = labels_of(text)
     begins = [place for place in openings(ids_N, ids_N[3]) if place == 0 or not all_labels["comment"][place - 1]]
     assert 0 < len(begins) < len(openings(ids_N, ids_N[3])), "some paragraph must begin inside a comment"
     starts = sorted({next(place for place in begins if place >= edge) for edge in range(0, begins[-1] + 1, 40)})
@@ -367,21 +370,21 @@ RANKS = """
 import json, sys, torch
 from pathlib import Path
 from PIL import Image
-from seqdemo import checkpoints
-from training import evaluate, long_texts, pointing
+from seqdemo import hub as models
+from training.measure import evaluate, long_texts, pointing
 from training.data.records import Example
 
 torch.set_num_threads(1)
 long_texts.PASSAGE = 40
 writer, captioner, folder = (Path(name) for name in sys.argv[1:])
 dev, test = ('say "no (never)" \\n\\n' * count for count in (11, 13))
-found = [long_texts.nats(checkpoints.load(writer), dev, test), long_texts.tracking_units(checkpoints.load(writer), dev, test)]
+found = [long_texts.nats(models.load(writer), dev, test), long_texts.tracking_units(models.load(writer), dev, test)]
 files = ["green.png", "red.png", "blue.png"]
 for file in files:
     Image.new("RGB", (90, 60), file[:-4]).save(folder / file)
 examples = [Example(file, ("a black dog",), "", folder / file) for file in files]
 phrases = [pointing.Phrase(file, words, (0.0, 0.0, 0.6, 0.6)) for file in files for words in ("black dog", "dog", "cat")]
-found.append(pointing.play(checkpoints.load(captioner), phrases, examples))
+found.append(pointing.play(models.load(captioner), phrases, examples))
 if evaluate.ranks()[0] == 0:
     (folder / "found.json").write_text(json.dumps(evaluate.rounded(found)))
 """
@@ -434,7 +437,7 @@ def test_the_map_of_a_word_is_the_attention_the_search_adds_when_it_says_it() ->
     grid = torch.randn(49, model.encoder.cnn.channels)  # type: ignore[union-attr]
     ids = text.encode("a black dog").ids
     found = pointing.maps(model, grid, ids)  # type: ignore[arg-type]
-    step, state = model.stepper(model.encode(grid[None]))  # type: ignore[operator]
+    step, state = model.stepper(model.read(grid[None]))  # type: ignore[operator]
     with torch.no_grad():
         for row, token in enumerate((BOS, *ids[:-1])):
             before = state.attended_KS

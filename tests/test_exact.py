@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.records import from_json, to_json
-from seqdemo.search import Found, search, search_error
+from seqdemo.search import SearchResult, error_between, search
 from tests.search_tables import BOS, CASES, EOS, Tables, all_outputs, case_lookup, check_tree, lookup_step, penalty
 
 EXACT = SearchOptions(strategy="exact", nbest=1)
 
 
-def exact_of(table: Tables, limit: int, options: SearchOptions, **arguments: Any) -> Found:
+def exact_of(table: Tables, limit: int, options: SearchOptions, **arguments: Any) -> SearchResult:
     return search(table.step, table.start(), 1, options, [limit], **arguments)[0]
 
 
@@ -92,7 +92,7 @@ def test_no_beam_finds_better(table: Tables, limit: int, beam: int, finished: st
     options = SearchOptions(beam=beam, finished=finished, length_norm=norm, nbest=1)
     exact = exact_of(table, limit, dataclasses.replace(options, strategy="exact"))
     (walked,) = search(table.step, table.start(), 1, options, [limit])
-    error = search_error(exact, walked)
+    error = error_between(exact, walked)
     assert exact.hypotheses[0].score >= walked.hypotheses[0].score - 1e-5
     assert error.missed == (exact.hypotheses[0].tokens != walked.hypotheses[0].tokens)
     assert error.gap == pytest.approx(exact.hypotheses[0].score - walked.hypotheses[0].score)
@@ -140,7 +140,7 @@ def test_the_tree_of_a_proof_shows_what_the_best_missed_continuation_of_each_pre
 
 @pytest.mark.parametrize("min_length", [0, 2])
 def test_the_empty_output_is_always_priced(min_length: int) -> None:
-    """By the model's own log probability, also where the options forbid it."""
+    """Its price is the model's own log probability, even if the options forbid it."""
     table = Tables(3, 1, 6, 3)
     found = exact_of(table, 5, dataclasses.replace(EXACT, min_length=min_length))
     assert found.certificate is not None
@@ -199,17 +199,17 @@ def test_a_search_error_is_told_from_none_and_from_not_knowing() -> None:
     narrow, wide = (search(step, state, 1, SearchOptions(beam=beam), [4])[0] for beam in (1, 2))
     (exact,) = search(step, state, 1, EXACT, [4])
     (unsure,) = search(step, state, 1, dataclasses.replace(EXACT, expansions=1), [4])
-    assert search_error(exact, narrow).missed is True
-    assert search_error(exact, narrow).gap == pytest.approx(math.log(0.4 / 0.27), abs=1e-6)
-    assert search_error(exact, wide).missed is False
-    assert search_error(unsure, wide).missed is None
-    assert "budget spent after 1 expansion: nothing better than" in search_error(unsure, wide).sentence
+    assert error_between(exact, narrow).missed is True
+    assert error_between(exact, narrow).gap == pytest.approx(math.log(0.4 / 0.27), abs=1e-6)
+    assert error_between(exact, wide).missed is False
+    assert error_between(unsure, wide).missed is None
+    assert "budget spent after 1 expansion: nothing better than" in error_between(unsure, wide).sentence
     with pytest.raises(InputError, match="Only exact search"):
-        search_error(wide, narrow)
+        error_between(wide, narrow)
     ends_at_once = lookup_step(lambda read: [math.log(1.0 if token == EOS else 1e-9) for token in range(5)])
     (elsewhere,) = search(*ends_at_once, 1, SearchOptions(beam=2), [4])
     with pytest.raises(InputError, match="differ in their input or their edits"):
-        search_error(exact, elsewhere)
+        error_between(exact, elsewhere)
 
 
 def test_no_search_error_is_claimed_of_an_output_that_broke_off() -> None:
@@ -217,7 +217,7 @@ def test_no_search_error_is_claimed_of_an_output_that_broke_off() -> None:
     (unfinished,) = search(table.step, table.start(), 1, dataclasses.replace(EXACT, min_length=6, expansions=7), [9])
     (beam,) = search(table.step, table.start(), 1, SearchOptions(min_length=6), [9])
     assert unfinished.hypotheses[0].score > beam.hypotheses[0].score and not unfinished.complete(unfinished.hypotheses[0])
-    error = search_error(unfinished, beam)
+    error = error_between(unfinished, beam)
     assert error.missed is None and error.gap is None
     assert error.sentence == "Not known: budget spent after 7 expansions: no complete output was found."
 
@@ -231,7 +231,7 @@ def test_a_beam_that_broke_off_did_not_find_the_best_output() -> None:
     (narrow,) = search(step, state, 1, SearchOptions(beam=1), [4])
     (exact,) = search(step, state, 1, EXACT, [4])
     assert narrow.hypotheses[0].tokens == (3,) and exact.hypotheses[0].tokens == (4, EOS)
-    error = search_error(exact, narrow)
+    error = error_between(exact, narrow)
     assert error.missed is None and "the beam broke off before an output was complete" in error.sentence
 
 
@@ -240,7 +240,7 @@ def test_outputs_cut_at_the_limit_are_whole_ones() -> None:
     (exact,), (beam,) = (
         search(table.step, table.start(), 1, dataclasses.replace(options, strategy=name), [3]) for name in ("exact", "beam")
     )
-    assert not exact.hypotheses[0].finished and search_error(exact, beam).missed is False
+    assert not exact.hypotheses[0].finished and error_between(exact, beam).missed is False
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_searches_of_different_scores_or_outputs_are_not_compared(other: dict[st
         for options in (EXACT, SearchOptions(**other), SearchOptions(alpha=0.3, nbest=1))
     )
     with pytest.raises(InputError, match="differ in more than the strategy"):
-        search_error(exact, beam)
-    assert search_error(exact, same).sentence
+        error_between(exact, beam)
+    assert error_between(exact, same).sentence
 
 
 def test_certificates_go_through_json() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqdemo.config import SearchOptions
-from seqdemo.decoders import DECODERS
+from seqdemo.network.coders import DECODERS
 from seqdemo.records import to_json
-from seqdemo.search import UNDER_WAY, Found, search
+from seqdemo.search import UNDER_WAY, SearchResult, search
 from seqdemo.search.lockstep import TOGETHER
+from seqdemo.state import grown
 from tests.search_tables import Tables
 from tests.small_models import sentences, small
 
@@ -38,7 +39,7 @@ options = st.builds(
 )
 
 
-def told(found: Found) -> list[Any]:
+def told(found: SearchResult) -> list[Any]:
     """All there is to it but for the time it took."""
     assert found.certificate is not None
     return [found.hypotheses, replace(found.certificate, seconds=0.0), to_json(found.tree)]
@@ -55,7 +56,7 @@ class Watched:
         return self.table.step(tokens_K, state)
 
 
-def alone(table: Tables, options: SearchOptions, limits: Sequence[int]) -> list[Found]:
+def alone(table: Tables, options: SearchOptions, limits: Sequence[int]) -> list[SearchResult]:
     return [search(table.step, table.start([place]), 1, options, [limit])[0] for place, limit in enumerate(limits)]
 
 
@@ -101,6 +102,63 @@ def test_one_sentence_takes_no_row_more_than_it_expands() -> None:
     assert found.certificate is not None and sum(rows for rows, _ in watched.calls) == found.certificate.expansions
 
 
+class Deep(NamedTuple):
+    """A state that grows along its second axis, as keys and values of a Transformer do."""
+
+    read_KT: Tensor
+    keys_KTV: Tensor
+    position_K: Tensor
+
+
+class Growing:
+    """log p = log softmax(mean over all t of M[y_t, t] + B_sentence): every token that was read counts, at its own place."""
+
+    def __init__(self, seed: int, sentences: int, vocabulary: int = 6, longest: int = 9) -> None:
+        torch.manual_seed(seed)
+        self.keys_VTV = torch.randn(vocabulary, longest, vocabulary) * 3
+        self.bias_BV = torch.randn(sentences, vocabulary)
+        self.depths = set[int]()
+
+    def step(self, tokens_K: Tensor, state: tuple[Deep, Tensor]) -> tuple[Tensor, tuple[Deep, Tensor]]:
+        deep, bias_KV = state
+        self.depths.add(len(deep.position_K.unique()))
+        new_KV = self.keys_VTV[tokens_K, deep.position_K]
+        keys_KTV = grown(deep.keys_KTV, new_KV, deep.position_K)
+        read_KT = grown(deep.read_KT, tokens_K + 1, deep.position_K)
+        real_KT = torch.arange(keys_KTV.shape[1]) <= deep.position_K[:, None]
+        assert torch.equal(real_KT, read_KT > 0), "what was read stands at its own places, and nothing else anywhere"
+        mean_KV = (keys_KTV * real_KT[..., None]).sum(1) / (1 + deep.position_K[:, None])
+        return (mean_KV + bias_KV).log_softmax(1), (Deep(read_KT, keys_KTV, deep.position_K + 1), bias_KV)
+
+    def start(self, sentences: Sequence[int]) -> tuple[Deep, Tensor]:
+        rows, vocabulary = len(sentences), self.bias_BV.shape[1]
+        empty = Deep(
+            torch.zeros(rows, 0, dtype=torch.long), torch.zeros(rows, 0, vocabulary), torch.zeros(rows, dtype=torch.long)
+        )
+        return empty, self.bias_BV[list(sentences)]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), options, st.lists(st.integers(3, 7), min_size=2, max_size=6))
+def test_states_that_grow_are_searched_together_as_alone(seed: int, options: SearchOptions, limits: list[int]) -> None:
+    model, wanted = Growing(seed, len(limits)), replace(options, coverage=0.0)
+    together = search(model.step, model.start(range(len(limits))), len(limits), wanted, limits)
+    for sentence, (limit, found) in enumerate(zip(limits, together)):
+        (one,) = search(model.step, model.start([sentence]), 1, wanted, [limit])
+        assert [best.tokens for best in one.hypotheses] == [best.tokens for best in found.hypotheses]
+        assert [best.score for best in one.hypotheses] == pytest.approx([best.score for best in found.hypotheses], abs=1e-5)
+        assert one.certificate is not None and found.certificate is not None
+        assert one.certificate.expansions == found.certificate.expansions
+        assert one.certificate.sentence == found.certificate.sentence
+        assert one.tree.token.tolist() == found.tree.token.tolist()
+
+
+def test_searches_at_different_depths_share_a_call() -> None:
+    model = Growing(1, 12)
+    search(model.step, model.start(range(12)), 12, replace(EXACT, min_length=2), [7] * 12)
+    assert max(model.depths) > 1
+
+
 def test_a_search_that_is_stopped_ends_in_every_sentence() -> None:
     table = Tables(7, 40, 30, 6)
     wanted = replace(EXACT, min_length=4)
@@ -136,9 +194,9 @@ def test_with_every_decoder_sentences_of_any_length_find_the_same(decoder: str, 
     lengths = (7, 1, 4, 2, 7, 3)
     wanted = replace(EXACT, nbest=3, length_norm=norm, expansions=400, coverage=0.2 * decoder.startswith("attend"))
 
-    def found_in(source_BS: Tensor) -> list[Found]:
+    def found_in(source_BS: Tensor) -> list[SearchResult]:
         with torch.inference_mode():
-            step, state = model.stepper(model.encode(source_BS, source_BS != 0))
+            step, state = model.stepper(model.read(source_BS, source_BS != 0))
             return search(step, state, len(source_BS), wanted, [6] * len(source_BS))
 
     source_BS = sentences(lengths)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
 from seqdemo.config import BOS, EOS, ModelConfig, SearchOptions
-from seqdemo.model import Seq2Seq
-from seqdemo.products import Packed, packable
-from seqdemo.search import Found, ranking, search
-from seqdemo.trace import follow
+from seqdemo.explain.replay import follow
+from seqdemo.network.model import Seq2Seq
+from seqdemo.network.packed import FEW_PRODUCTS, Packed, packable
+from seqdemo.search import SearchResult, beam, search
 
 VOCABULARY, SENTENCES, LIMIT = 4_096, 40, 8
 STRATEGIES = {"greedy": SearchOptions(strategy="greedy"), "beam": SearchOptions(beam=5, nbest=5)}
@@ -27,7 +28,7 @@ def model() -> Seq2Seq:
     with torch.no_grad():
         made.readout.weight.mul_(8)
         made.readout.b[EOS] += 4
-    return made
+    return made.for_inference()
 
 
 @pytest.fixture
@@ -42,21 +43,21 @@ def sources() -> list[tuple[int, ...]]:
     return [tuple(torch.randint(4, 50, (length,)).tolist()) for length in lengths]
 
 
-def found(model: Seq2Seq, texts: list[tuple[int, ...]], options: SearchOptions) -> list[Found]:
+def found(model: Seq2Seq, texts: list[tuple[int, ...]], options: SearchOptions) -> list[SearchResult]:
     source_BS = torch.nn.utils.rnn.pad_sequence(list(map(torch.tensor, texts)), batch_first=True)
     with torch.inference_mode():
-        step, state = model.stepper(model.encode(source_BS, source_BS > 0))
+        step, state = model.stepper(model.read(source_BS, source_BS > 0))
         return search(step, state, len(texts), options, [LIMIT] * len(texts))
 
 
 def forced(model: Seq2Seq, source: tuple[int, ...], tokens: tuple[int, ...]) -> float:
-    """With gradients, so that nothing is packed."""
+    """By the bare network."""
     source_1S: Tensor = torch.tensor([source])
-    logits_1TV = model(source_1S, source_1S > 0, torch.tensor([[BOS, *tokens[:-1]]]))
+    logits_1TV = model.bare()(source_1S, source_1S > 0, torch.tensor([[BOS, *tokens[:-1]]]))
     return float(logits_1TV[0].double().log_softmax(1).gather(1, torch.tensor(tokens)[:, None]).sum().detach())
 
 
-def margin(one: Found) -> float:
+def margin(one: SearchResult) -> float:
     missed = one.tree.missed[one.tree.fate == 1]
     return float(missed.min(initial=1.0, where=missed > 0))
 
@@ -67,14 +68,14 @@ def test_fast_searches_agree_with_replay_and_plain_products_alone_together_and_o
 ) -> None:
     blocks: list[int] = []
     packed: list[bool] = []
-    block_of, sooner_plain = ranking.block_of, Packed.starts_sooner_plain
+    block_of, times = beam.block_of, Packed.times
 
-    def asked(weight: Packed, x: Tensor) -> bool:
-        packed.append(not sooner_plain(weight, x))
-        return not packed[-1]
+    def multiplied(weight: Packed, x: Tensor, b: Tensor | None = None) -> Tensor:
+        packed.append(x.numel() * weight.outputs > FEW_PRODUCTS)
+        return times(weight, x, b)
 
-    monkeypatch.setattr(ranking, "block_of", lambda width: blocks.append(width) or block_of(width))
-    monkeypatch.setattr(Packed, "starts_sooner_plain", asked)
+    monkeypatch.setattr(beam, "block_of", lambda width: blocks.append(width) or block_of(width))
+    monkeypatch.setattr(Packed, "times", multiplied)
     texts, compared = sources(), 0
     together = found(model, texts, STRATEGIES[strategy])
     assert blocks and (any(packed) or not packable()), "the sizes are too small to set anything fast in motion"
@@ -90,3 +91,21 @@ def test_fast_searches_agree_with_replay_and_plain_products_alone_together_and_o
             compared += 1
             assert one.hypotheses[0].tokens == alone.hypotheses[0].tokens == other.hypotheses[0].tokens
     assert compared > SENTENCES / 2
+
+
+@pytest.mark.parametrize(("beam", "most"), [(1, 115), (5, 140)])
+def test_a_step_of_a_search_takes_few_operations_of_torch(beam: int, most: int) -> None:
+    """So many fit into a step at batch 1: starting them takes longer than what they compute."""
+    made = Seq2Seq(ModelConfig(VOCABULARY, 50, score="bilinear")).eval()
+    with torch.no_grad():
+        made.readout.b[EOS] = -50
+    constant, text = made.for_inference(), [tuple(range(4, 12))]
+    options = SearchOptions(beam=beam) if beam > 1 else SearchOptions(strategy="greedy")
+
+    def operations(steps: int) -> int:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            found(constant, text, replace(options, max_length=steps))
+        return sum(event.name.startswith(("aten::", "mkldnn::")) for event in profile.events() or ())
+
+    few, many = operations(2), operations(LIMIT)
+    assert (many - few) / (LIMIT - 2) <= most

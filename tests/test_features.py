@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from seqdemo.cnn import EfficientNetLite
 from seqdemo.errors import InputError
 from seqdemo.images import read_picture
+from seqdemo.network.cnn import EfficientNetLite
 from tests.pictures import noise, scene
-from training import features
-from training.features import Features, extract, load
+from training.data import features
+from training.data.features import Features, extract, load
 
 
 class Killed(BaseException):

@@ -15,25 +15,25 @@ import torch
 from PIL import Image
 from torch.nn import functional as F
 
-from seqdemo import checkpoints
+from seqdemo import hub as models
 from seqdemo.config import BOS, PAD
 from seqdemo.errors import InputError
 from seqdemo.playground import run as play
 from tests.kill_many import bits, many
 from tests.small_runs import DATA, PHOTOGRAPHS, SIZES, SUBWORDS, TAGS, TEXT, WORDS, train, words
-from training import fit, machine, resume, runstate
-from training.batches import Batch
-from training.build import read_recipe
-from training.cnn_weights import shipped
+from training.data.batches import Batch
 from training.data.records import Dataset
-from training.display import Silent
-from training.distributed import Ranks
-from training.export import export
-from training.fit import Run, Saving, Step
-from training.loss import token_loss
 from training.recipes import Recipe
-from training.resume import Start
-from training.tasks import PairTask, Score
+from training.run import fit, machine, resume, runstate
+from training.run.build import read_recipe
+from training.run.cnn_weights import shipped
+from training.run.display import Silent
+from training.run.distributed import Ranks
+from training.run.export import export
+from training.run.fit import Run, Saving, Step
+from training.run.resume import Start
+from training.tasks.loss import token_loss
+from training.tasks.task import PairTask, Score
 
 KINDS = {recipe.name: recipe for recipe in (WORDS, SUBWORDS, TAGS, TEXT, PHOTOGRAPHS)}
 RESUME = Start(resume=True)
@@ -75,7 +75,7 @@ def log_of(folder: Path) -> list[dict]:
 
 def test_a_finished_run_is_a_checkpoint_that_decodes(finished: dict[str, Path]) -> None:
     for name, text in (("words", "abcd"), ("subwords", "ab cd."), ("text", "abc ")):
-        checkpoint = checkpoints.load(finished[name])
+        checkpoint = models.load(finished[name])
         assert checkpoint.name == name and checkpoint.task == KINDS[name].task
         found = play(checkpoint, text)
         assert len(found.texts) == 5 and found.hypotheses[0].total < 0
@@ -83,7 +83,7 @@ def test_a_finished_run_is_a_checkpoint_that_decodes(finished: dict[str, Path]) 
 
 def test_a_captioner_says_what_it_has_learnt_to_say(finished: dict[str, Path], tmp_path: Path) -> None:
     """Its checkpoint has the published CNN inside, though training only read what that sees."""
-    checkpoint = checkpoints.load(finished["photographs"])
+    checkpoint = models.load(finished["photographs"])
     Image.new("RGB", (80, 60), "red").save(tmp_path / "red.png")
     found = play(checkpoint, tmp_path / "red.png")
     assert set(found.texts[0]) <= set("a red green blue white and square.")
@@ -92,7 +92,7 @@ def test_a_captioner_says_what_it_has_learnt_to_say(finished: dict[str, Path], t
 
 
 def test_a_model_of_many_languages_is_told_which(finished: dict[str, Path]) -> None:
-    checkpoint = checkpoints.load(finished["tags"])
+    checkpoint = models.load(finished["tags"])
     assert checkpoint.languages == ("up", "down")
     up, down = (play(checkpoint, "abcd", language=language) for language in ("up", "down"))
     assert up.source.strings[0] == "<up>" and down.source.strings[0] == "<down>"
@@ -105,7 +105,7 @@ def test_the_shipped_weights_are_the_best_average_in_half_precision(finished: di
     saved = runstate.load(folder / "state")
     assert saved and saved.values["progress"]["best"] == best["metric"]
     assert saved.values["progress"]["best_step"] == best["step"] == saved.values["progress"]["step"], "the last are the best"
-    shipped = dict(checkpoints.load(folder).model.named_parameters())
+    shipped = dict(models.load(folder).model.named_parameters())
     for name, tensor in runstate.under(saved.tensors, "average").items():
         assert torch.equal(shipped[name], tensor.half().float())
 
@@ -150,7 +150,7 @@ def test_other_arithmetic_is_told_when_a_run_goes_on(tmp_path: Path, monkeypatch
     monkeypatch.setattr(machine, "product_precision", lambda device: other)
     display = StopAt(0)
     assert train(WORDS, tmp_path / "run", RESUME, display=display) == 0
-    assert "not to the bit" in display.said[0] and f"{other} now" in display.said[0]
+    assert "not be equal to the bit" in display.said[0] and f"{other} now" in display.said[0]
     assert re.search(r"with \d+\.\d\d GB of memory at most", display.said[-1])
 
 
@@ -262,7 +262,7 @@ def test_a_full_disk_ends_a_run_with_a_sentence_and_the_state_before(tmp_path: P
         whole(file)
 
     monkeypatch.setattr(runstate.os, "fsync", full)
-    with pytest.raises(InputError, match=r"the disk is full. state-0.* is whole: mend that, then go on with --resume"):
+    with pytest.raises(InputError, match=r"the disk is full. state-0.* is intact: solve this problem, then go on with --resume"):
         train(WORDS, tmp_path / "run", saving=Saving(steps=3))
     monkeypatch.undo()
     assert train(WORDS, tmp_path / "run", RESUME) == 0
@@ -277,15 +277,15 @@ def test_a_folder_that_takes_nothing_is_told(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- two runs in one folder
 
 
-def test_a_run_is_neither_overwritten_nor_mixed_with_another(finished: dict[str, Path]) -> None:
+def test_a_run_is_neither_overwritten_nor_mixed_with_another(finished: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = finished["words"]
     before = bits(folder)
     with pytest.raises(InputError, match="already holds a run. Go on with --resume, or .* --fresh"):
         train(WORDS, folder)
     with pytest.raises(InputError, match=r"another recipe: rate was 0.005, now 0.1"):
         train(replace(WORDS, rate=0.1), folder, RESUME)
+    monkeypatch.setattr(fit, "load_data", lambda *_: replace(words(), fingerprint="other"))
     with pytest.raises(InputError, match="The data are not those"):
-        fit.load_data = lambda *_: replace(words(), fingerprint="other")  # type: ignore[assignment]
         fit.fit(WORDS, None, folder, RESUME, "cpu", display=Silent())
     assert bits(folder) == before
 
@@ -403,7 +403,7 @@ def test_evaluations_are_spread_evenly_and_the_last_is_at_the_end(evaluations: i
 
 def test_training_stops_early_when_dev_improves_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = iter([1.0, 3.0, 2.0, 3.0, 2.5, 9.0])
-    monkeypatch.setattr("training.tasks.PairTask.evaluate", lambda *_: Score(next(metrics), 1.0, ("a", "b", "c")))
+    monkeypatch.setattr("training.tasks.task.PairTask.evaluate", lambda *_: Score(next(metrics), 1.0, ("a", "b", "c")))
     train(replace(WORDS, evaluations=10, patience=2), tmp_path / "run")
     judged = [line["metric"] for line in log_of(tmp_path / "run") if "metric" in line]
     assert judged == [1.0, 3.0, 2.0, 3.0, 2.5]

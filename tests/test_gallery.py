@@ -7,27 +7,32 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from seqdemo import checkpoints
+from seqdemo import hub as models
 from seqdemo.checkpoints import Checkpoint
-from seqdemo.config import BOS, EOS, ModelConfig, SearchOptions, from_json
+from seqdemo.config import EOS, ModelConfig, SearchOptions, from_json
 from seqdemo.edits import AttentionRow, edit_from_json
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.errors import InputError
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.playground import run
-from seqdemo.records import Certificate, Hypothesis
-from seqdemo.search import Found
-from seqdemo.text import SPECIALS, Characters, Words
+from seqdemo.records import Certificate, Hypothesis, Trace
+from seqdemo.search import SearchResult
+from seqdemo.text import Characters, Words
+from tests.small_models import LETTERS, learn
 from training import data as public_data
-from training import gallery, gallery_kinds
 from training.data.records import Dataset, Example, Split
+from training.publish import gallery, gallery_kinds, gallery_openings
+from training.publish.photographs import read_photographs
 
-LETTERS = Characters([*SPECIALS, *"abcd"])
 WORDS = Words.train(["a dog runs on the grass and barks"])
 SMALL = {"embedding": 6, "encoder_hidden": 5, "decoder_hidden": 7, "attention": 4, "features": 6}
-BUDGET = gallery.Budget(inputs=12, per_kind=2)
+PHOTOGRAPHS = Path(__file__).resolve().parents[1] / "seqdemo" / "ui" / "photos"
+BUDGET = gallery.Budget(inputs=16, per_kind=2)
 
 
 def eager(model: torch.nn.Module) -> torch.nn.Module:
@@ -45,20 +50,13 @@ def speller(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
     sizes = {"embedding": 12, "encoder_hidden": 16, "decoder_hidden": 24, "attention": 16, "features": 16}
     model = Seq2Seq(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **sizes))  # type: ignore[arg-type]
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for step in range(90):
-        source = torch.randint(4, 8, (32, 2 + step % 3))
-        start, end = torch.full((32, 1), BOS), torch.full((32, 1), EOS)
-        logits = model(source, torch.ones_like(source, dtype=torch.bool), torch.cat([start, source.flip(1)], 1))
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), torch.cat([source.flip(1), end], 1).flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+    learn(model, lambda source_BS: source_BS.flip(1), steps=90, rate=0.01, rows=32)
     config = {"name": "transliterator-hi-attention", "task": "transliterate"}
-    return checkpoints.save(tmp_path_factory.mktemp("speller"), model.eval(), config, LETTERS, LETTERS)
+    folder = tmp_path_factory.mktemp("alone") / "speller"  # mining looks for its neighbours
+    return checkpoints.save(folder, model, config, LETTERS, LETTERS)
 
 
-def spelled(count: int = 12) -> list[Example]:
+def spelled(count: int = 16) -> list[Example]:
     chance = random.Random(9)
     words = dict.fromkeys("".join(chance.choices("abcd", k=chance.randint(3, 6))) for _ in range(2 * count))
     return [Example(word, (word[::-1],), "", None, "dakshina") for word in list(words)[:count]]
@@ -85,19 +83,26 @@ def test_the_file_holds_what_is_returned_and_mining_twice_gives_the_same(
 
 
 def test_every_kind_says_how_many_inputs_were_searched_and_how_many_show_it(mined: dict[str, Any]) -> None:
-    assert set(mined["kinds"]) == {name for name, kind in gallery_kinds.KINDS.items() if "transliterate" in kind.tasks}
+    assert set(mined["kinds"]) == {name for name, kind in gallery.KINDS.items() if "transliterate" in kind.tasks}
     name = "transliterator-hi-attention"
     kept = {kind: [row for row in mined["examples"]["transliterate"] if row["kind"] == kind] for kind in mined["kinds"]}
     for kind, count in mined["kinds"].items():
-        assert count["searched"][name] == 12 and count["found"][name] <= 12
+        assert count["searched"][name] == 16 and count["found"][name] <= 16
         assert len(kept[kind]) <= min(2, count["found"][name])
     assert kept["greedy-beam"] and kept["attention-off"] and kept["attention-row"], "this toy shows at least these"
     texts = [row["text"] for rows in kept.values() for row in rows]
     assert len(texts) == len(set(texts)), "one input shows one thing"
 
 
+def test_a_neighbour_that_is_no_whole_checkpoint_is_passed_over(speller: Path) -> None:
+    begun = speller.parent / "begun"
+    begun.mkdir()
+    (begun / "config.json").write_text("{}")
+    assert gallery_openings.twin_of(models.load(speller)) is None
+
+
 def test_an_example_decodes_again_to_the_outputs_it_names(speller: Path, mined: dict[str, Any]) -> None:
-    checkpoint = checkpoints.load(speller)
+    checkpoint = models.load(speller)
     for row in mined["examples"]["transliterate"]:
         for side, column in row["columns"].items():
             edits = tuple(edit_from_json(edit) for edit in column["edits"])
@@ -125,11 +130,11 @@ def test_ratios_are_said_in_as_many_digits_as_they_deserve(nats: float, words: s
 
 
 def test_only_dev_data_that_may_be_passed_on_is_searched(speller: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = checkpoints.load(speller)
+    checkpoint = models.load(speller)
     free = spelled(6)
     closed = [Example(word, ("a",), "", None, origin) for word, origin in (("aaaa", "multi30k"), ("bbbb", "aksharantar"))]
     serve(monkeypatch, [*free, *closed], test=[Example("cccc", ("c",), "", None, "dakshina")])
-    assert gallery.inputs_of(checkpoint, None, None) == free
+    assert gallery.inputs_of(checkpoint, None, {}) == free
     assert set(gallery.credits()) == {"tatoeba", "dakshina", "war-and-peace"}
 
 
@@ -160,11 +165,11 @@ def told(**outputs: tuple[str, float, bool]) -> tuple[Checkpoint, list[gallery_k
         gallery_kinds.EXACT: "exact",
     }
 
-    def find(cases: Any, options: SearchOptions, edits: Any = ()) -> list[Found]:
+    def find(cases: Any, options: SearchOptions, edits: Any = ()) -> list[SearchResult]:
         text, total, proved = outputs["off" if edits else asked[options]]
         ids = (*LETTERS.encode(text).ids, EOS)
         certificate = Certificate(proved, 1, total, -9.0, "", 0.0) if options is gallery_kinds.EXACT else None
-        return [Found(None, (Hypothesis(ids, (total,), total, total, True),), certificate)]  # type: ignore[arg-type]
+        return [SearchResult(None, (Hypothesis(ids, (total,), total, total, True),), certificate)]  # type: ignore[arg-type]
 
     model = Seq2Seq(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **SMALL)).eval()  # type: ignore[arg-type]
     with torch.no_grad():
@@ -192,7 +197,7 @@ def told(**outputs: tuple[str, float, bool]) -> tuple[Checkpoint, list[gallery_k
     ],
 )
 def test_a_kind_is_found_where_it_is_and_nowhere_else(kind: str, first: dict, second: dict, hit: bool) -> None:
-    hits = gallery_kinds.KINDS[kind].search(*told(**first, **second))
+    hits = gallery.KINDS[kind].search(*told(**first, **second))
     assert bool(hits) == hit
 
 
@@ -247,6 +252,8 @@ def test_photographs_and_passages_are_searched_too(tmp_path: Path, monkeypatch: 
     captioner = checkpoints.save(tmp_path / "captioner", model, {"name": "captioner", "task": "caption"}, None, WORDS)
     for colour in ("red", "green"):
         Image.new("RGB", (60, 40), colour).save(tmp_path / f"{colour}.jpg")
+    facts = {"title": "A dog on grass", "names": ["dog"], "box": [0, 0, 1, 1], "scene": ["grass"]}
+    (tmp_path / "credits.json").write_text(json.dumps([{"file": f"{colour}.jpg", **facts} for colour in ("red", "green")]))
     book = "When Prince Andrew came into the room he saw that nobody there was likely to speak first, and so he did.\n\n" * 4
     text = Characters.train([book], keep_space=True)
     model = eager(LanguageModel(ModelConfig(len(text), encoder="none", embedding=6, decoder_hidden=12, features=0)))  # type: ignore[assignment]
@@ -259,6 +266,63 @@ def test_photographs_and_passages_are_searched_too(tmp_path: Path, monkeypatch: 
     for row in found["examples"]["complete"]:
         assert book.startswith(row["text"].rstrip()) and 40 <= len(row["text"]) < 60 and row["text"].endswith(" ")
         assert row["outputs"]["A"].startswith(row["text"])
+        assert book.startswith(row["text"] + row["references"][0])
+    assert all(row["references"] == ["A dog on grass"] for row in found["examples"]["caption"])
+
+
+def test_photographs_are_named_with_their_facts(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no credits.json in"):
+        read_photographs(tmp_path)
+    for name, photo in read_photographs(PHOTOGRAPHS).items():
+        left, top, right, bottom = photo.box
+        assert name.is_file() and photo.title and photo.names and 0 <= left < right <= 1 and 0 <= top < bottom <= 1
+
+
+def shown(rows: list[list[float]]) -> Trace:
+    tokens = (*range(4, 4 + len(rows) - 1), EOS)
+    none = np.zeros(len(rows))
+    return Trace((), (), tokens, none, none, none, (), {"decoder.0.cross.0": np.array(rows)})
+
+
+FORWARDS = [[0.8, 0.1, 0.1, 0.0], [0.2, 0.6, 0.1, 0.1], [0.0, 0.1, 0.9, 0.0], [0.0, 0.0, 0.1, 0.9], [0.4, 0.3, 0.2, 0.1]]
+
+
+@pytest.mark.parametrize(
+    "changed, followed",
+    [
+        ({}, True),
+        ({0: [0.1, 0.8, 0.1, 0.0]}, False),  # does not begin at the first letter
+        ({2: [0.9, 0.1, 0.0, 0.0]}, False),  # goes back
+        ({1: [0.4, 0.45, 0.15, 0.0]}, False),  # is in doubt
+        ({3: [0.0, 0.9, 0.1, 0.0], 2: [0.0, 0.9, 0.1, 0.0]}, False),  # never comes to the end
+    ],
+)
+def test_a_spelling_can_be_followed_when_it_goes_forwards_in_no_doubt(changed: dict[int, list[float]], followed: bool) -> None:
+    rows = [changed.get(place, row) for place, row in enumerate(FORWARDS)]
+    assert gallery_openings.followed(shown(rows)) is followed
+
+
+def test_a_quotation_goes_on_for_three_words() -> None:
+    said = '"Well, Prince, so Genoa is now a family estate," said Anna Pavlovna to him in French.'
+    assert list(gallery_openings.quoted_passages(said)) == [
+        '"Well, Prince, so Genoa is now a family estate," said Anna Pavlovna '
+    ]
+    assert not list(gallery_openings.quoted_passages(said[1:])) and not list(
+        gallery_openings.quoted_passages('"Well," said he to me.')
+    )
+
+
+def test_beam_writes_what_a_person_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint, cases, find = told(greedy=("abd", -3.0, False), beam=("abc", -2.0, False))
+    wanted = [case._replace(example=case.example._replace(source="abcd", references=("abc",))) for case in cases]
+    (hit,) = gallery_openings.written_by_beam(checkpoint, wanted, find)
+    assert hit.weight == pytest.approx(1.0)
+    both = [case._replace(example=case.example._replace(source="abcd", references=("abc", "abd"))) for case in cases]
+    assert gallery_openings.written_by_beam(checkpoint, both, find) == []
+
+
+def test_every_kind_states_its_rule() -> None:
+    assert all(len(kind.criterion) > 40 and kind.criterion.endswith(".") for kind in gallery.KINDS.values())
 
 
 def test_the_shipped_gallery_is_of_the_shipped_weights_and_tells_its_numbers(root: Path) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from seqdemo.config import BOS, CELL_GATES, EOS, ModelConfig
-from seqdemo.decoders import DECODERS
+from seqdemo.config import BOS, EOS, ModelConfig
+from seqdemo.equations import EQUATIONS
 from seqdemo.errors import InputError
-from seqdemo.gradients import connectivity, stretch, through_time
-from seqdemo.model import LanguageModel
-from seqdemo.trace import follow, replay
+from seqdemo.explain.gradients import connectivity, gradient_norms, stretch
+from seqdemo.explain.replay import distributions, follow
+from seqdemo.network.coders import DECODERS
+from seqdemo.network.model import LanguageModel
 from tests.test_trace import SOURCE, VOCABULARY, tiny
 
 
@@ -32,7 +33,7 @@ def test_connectivity_is_the_slope_of_the_log_probability(position: int) -> None
 
     def total(sign: int) -> float:
         model.embed_source.forward = lambda ids: plain(ids) + sign * push  # type: ignore[method-assign]
-        value = replay(model, SOURCE, target).logp_TV[position, target[position]]
+        value = distributions(model, SOURCE, target)[position, target[position]]
         model.embed_source.forward = plain  # type: ignore[method-assign]
         return float(value)
 
@@ -52,10 +53,10 @@ def largest_stretch(cell: Any, zx_1TG: torch.Tensor, state: Any) -> float:
     return float(torch.linalg.matrix_norm(jacobian, 2))
 
 
-@pytest.mark.parametrize("cell", CELL_GATES)
+@pytest.mark.parametrize("cell", EQUATIONS)
 def test_gradients_through_time_are_the_largest_stretch_of_the_jacobian(cell: str) -> None:
     model = tiny(cell).double()
-    norms = through_time(model, SOURCE)
+    norms = gradient_norms(model, SOURCE)
     assert len(norms) == len(SOURCE) and norms[-1] == pytest.approx(1)
     read = model.encoder.layers[0][0]
     zx = read.project(model.embed_source(torch.tensor([SOURCE]))).detach()
@@ -69,7 +70,7 @@ def test_gradients_through_time_are_the_largest_stretch_of_the_jacobian(cell: st
 @pytest.mark.parametrize("layer", [0, 1])
 def test_gradients_through_a_text_begin_after_its_opening(layer: int) -> None:
     model = writer(layers=2).double()
-    norms = through_time(model, (4, 5, 6), layer=layer)
+    norms = gradient_norms(model, (4, 5, 6), layer=layer)
     cell: Any = model.stack.cells[layer]
     x = model.embed_target(torch.tensor([[BOS, 4, 5, 6]]))
     if layer:
@@ -83,7 +84,7 @@ def test_gradients_through_a_text_begin_after_its_opening(layer: int) -> None:
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_an_upper_layer_reads_the_states_of_the_one_below(direction: str) -> None:
     model = tiny(encoder_layers=2).double()
-    norms = through_time(model, SOURCE, direction, layer=1)
+    norms = gradient_norms(model, SOURCE, direction, layer=1)
     gates = follow(model, SOURCE, (4, EOS)).gates
     below = [torch.from_numpy(gates[f"encoder.0.{each}.hidden"]).double() for each in ("forward", "backward")]
     cell = model.encoder.cell(1, direction)
@@ -96,9 +97,9 @@ def test_an_upper_layer_reads_the_states_of_the_one_below(direction: str) -> Non
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_a_decoder_is_followed_with_all_it_carries_on(decoder: str) -> None:
     model, target = tiny(decoder=decoder).double(), (4, 5, 6, EOS)
-    norms = through_time(model, SOURCE, target=target)
+    norms = gradient_norms(model, SOURCE, target=target)
     ids = torch.tensor([SOURCE])
-    start = model.decoder.start(model.encode(ids, ids > 0))
+    start = model.decoder.start(model.read(ids, ids > 0))
     zx_T = model.decoder.stack.first.project(model.embed_target(torch.tensor([BOS, *target[:-1]]))).detach()
 
     def leaves(state: Any) -> tuple[torch.Tensor, ...]:
@@ -107,12 +108,12 @@ def test_a_decoder_is_followed_with_all_it_carries_on(decoder: str) -> None:
     def after(*given: torch.Tensor) -> tuple[torch.Tensor, ...]:
         state = start._replace(layers=(type(start.layers[0])(*given[:2]),), feed_KR=given[2] if len(given) > 2 else None)
         for zx in zx_T[2:]:
-            state = model.decoder.step(zx[None], state).state
+            state = model.decoder.write(zx[None], state).state
         return leaves(state)
 
     state = start
     for zx in zx_T[:2]:
-        state = model.decoder.step(zx[None], state).state
+        state = model.decoder.write(zx[None], state).state
     blocks = torch.autograd.functional.jacobian(after, tuple(leaf.detach() for leaf in leaves(state)))
     whole = torch.cat([torch.cat([block[0, :, 0] for block in row], 1) for row in blocks])
     assert len(norms) == 4 and norms[1] == pytest.approx(float(torch.linalg.matrix_norm(whole, 2)), rel=1e-6)
@@ -131,7 +132,7 @@ def test_the_largest_stretch_is_the_largest_singular_value() -> None:
 def test_gradients_are_to_be_had_where_none_are_kept() -> None:
     model = tiny()
     with torch.inference_mode():
-        assert len(through_time(model, SOURCE)) == len(SOURCE)
+        assert len(gradient_norms(model, SOURCE)) == len(SOURCE)
         assert connectivity(model, SOURCE, (4, EOS), 0).shape == (len(SOURCE), 12)
 
 
@@ -143,14 +144,14 @@ def test_what_has_no_gradients_to_show_is_told_so() -> None:
     with pytest.raises(InputError, match="this model reads none"):
         connectivity(language, SOURCE, (4, EOS), 0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="does not read in the direction 'backward'"):
-        through_time(language, (4, 5), "backward")
+        gradient_norms(language, (4, 5), "backward")
     for model in (tiny(), language):
         with pytest.raises(InputError, match="at least one piece"):
-            through_time(model, ())
+            gradient_norms(model, ())
         with pytest.raises(InputError, match="at most 120 pieces"):
-            through_time(model, (4,) * 121)
+            gradient_norms(model, (4,) * 121)
     for model, layer in ((tiny(), 1), (language, -1), (tiny(), "0")):
         with pytest.raises(InputError, match="There is no layer"):
-            through_time(model, SOURCE, layer=layer)  # type: ignore[arg-type]
+            gradient_norms(model, SOURCE, layer=layer)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="A source has at least one piece"):
         connectivity(tiny(), (), (4, EOS), 0)

@@ -8,9 +8,14 @@ import statistics
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
+
+import seqdemo
+import training
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,18 +25,21 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = (
-    {"errors", "state", "records"},
-    {"config", "edits", "text", "images", "cells", "attention", "cnn", "products"},
-    {"encoders", "decoders"},
-    {"model", "whatif"},
-    {"trace", "checkpoints", "search", "figures"},
-    {"gradients", "prompts"},
+    {"equations", "errors", "lazy", "moved", "state", "records"},
+    {"child", "config", "edits", "findings", "presets", "text", "images"},
+    {"network"},
+    {"explain", "checkpoints", "search", "figures"},
+    {"hub", "prompts"},
     {"playground"},
+    {"hands"},
     {"ui", "commandline"},
     {"__main__"},
 )
-NARROWER = {"search": {"errors", "state", "records", "config"}, "figures": {"errors", "records"}}  # all they may import
-WITHOUT_TORCH = ("figures", "records", "errors", "config")
+NARROWER = {
+    "search": {"errors", "state", "records", "config"},
+    "figures": {"errors", "lazy", "moved", "records", "equations", "config"},
+}  # all they may import
+WITHOUT_TORCH = ("figures", "lazy", "moved", "records", "errors", "equations", "config")
 PACKAGE_OF = {"PIL": "pillow", "huggingface_hub": "huggingface_hub"}
 LONGEST_FILE, LONGEST_FUNCTION, MEDIAN_FUNCTION = 400, 60, 16
 
@@ -92,6 +100,15 @@ def test_parts_import_each_other_without_circles() -> None:
         graph = {part: used for part, used in graph.items() if part not in free}
 
 
+def test_no_name_of_a_package_hides_one_of_its_modules() -> None:
+    packages = [seqdemo, training]
+    names = {name for package in packages for _, name, _ in walk_packages(package.__path__, f"{package.__name__}.")}
+    assert "seqdemo.search.walk" in names
+    for name in sorted(names - {f"{package.__name__}.__main__" for package in packages}):
+        module, (parent, _, last) = import_module(name), name.rpartition(".")
+        assert getattr(import_module(parent), last) is module, name
+
+
 @pytest.mark.parametrize("part", WITHOUT_TORCH)
 def test_records_and_figures_know_no_torch(part: str) -> None:
     graph, reached, open_parts = seqdemo_parts(), set(), {part}
@@ -150,7 +167,7 @@ def test_training_needs_its_extra_and_no_more() -> None:
 
 def test_the_tests_import_nothing_that_set_up_does_not_install() -> None:
     asked = requirement_names([*(ROOT / "requirements.txt").read_text().splitlines(), *extras()["training"], *extras()["test"]])
-    with_gradio = {"gradio_client", "httpx", "tomli"}
+    with_gradio = {"fastapi", "gradio_client", "httpx", "tomli", "uvicorn"}
     files = python_files("tests", "tools")
     used = packages(outsiders(*files) - {file.stem for file in files})
     assert {name.replace("_", "-") for name in used - with_gradio} <= {name.replace("_", "-") for name in asked}
@@ -220,12 +237,10 @@ def test_no_file_speaks_of_one_machine_or_of_work_left_over(pattern: re.Pattern[
 def test_every_file_fits_a_space() -> None:
     sizes = {file: file.stat().st_size for file in tracked()}
     assert not {file: size for file, size in sizes.items() if size > 10_000_000}
-    assert sum(size for file, size in sizes.items() if "checkpoints" in file.parts) < 100_000_000
+    assert sum(size for file, size in sizes.items() if "checkpoints" in file.parts) < 140_000_000
 
 
 def test_the_version_stands_in_one_place_and_heads_the_changelog() -> None:
-    import seqdemo
-
     heading = next(line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## "))
     assert heading.split()[1] == seqdemo.__version__
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())

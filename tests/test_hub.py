@@ -5,23 +5,30 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
 
+import seqdemo
 from seqdemo import checkpoints
-from seqdemo.checkpoints import cache, pins
-from seqdemo.checkpoints.client import SWITCHES, environment
+from seqdemo import hub as models
 from seqdemo.checkpoints.folder import MANIFEST, manifest_of
 from seqdemo.errors import InputError
+from seqdemo.hub import cache, places
+from seqdemo.hub.asking import SWITCHES, environment
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from tests import hub_faults as faults
+from tests import tiny
 from tests.hub_expect import REPO, WEIGHTS, partial_files, refused, within
 from tests.hub_server import Hub
+from tests.shared import PATIENCE
 from tests.spoiling import CHARS, Payload, tensors
 
 pytest_plugins = ("tests.hub_fixtures",)
@@ -33,7 +40,7 @@ Files = dict[str, bytes]
 
 def test_a_repository_is_loaded_at_the_commit_of_its_branch(hub: Hub, sha: str) -> None:
     seen: list[tuple[int, int]] = []
-    loaded = checkpoints.load(REPO, progress=lambda done, total: seen.append((done, total)))
+    loaded = models.load(REPO, progress=lambda done, total: seen.append((done, total)))
     assert (loaded.name, loaded.revision, loaded.task) == (REPO, sha, "transliterate")
     assert loaded.source_text is not None and loaded.source_text.encode("cab") == CHARS.encode("cab")
     assert seen == sorted(seen) and seen[-1][0] == seen[-1][1] > 0
@@ -42,47 +49,47 @@ def test_a_repository_is_loaded_at_the_commit_of_its_branch(hub: Hub, sha: str) 
 
 @pytest.mark.parametrize("pinned", [False, True])
 def test_what_is_cached_is_loaded_without_a_request(hub: Hub, sha: str, pinned: bool) -> None:
-    checkpoints.load(REPO)
+    models.load(REPO)
     before = len(hub.log)
-    assert checkpoints.load(REPO, sha if pinned else None).revision == sha
+    assert models.load(REPO, sha if pinned else None).revision == sha
     assert len(hub.log) == before
 
 
 def test_a_newer_commit_is_asked_for_with_refresh_and_an_older_one_by_its_name(hub: Hub, sha: str, good_files: Files) -> None:
-    checkpoints.load(REPO)
+    models.load(REPO)
     newer = hub.add(REPO, {**good_files, "README.md": b"# newer"})
-    assert checkpoints.load(REPO).revision == sha
-    assert checkpoints.load(REPO, refresh=True).card == "# newer"
-    assert checkpoints.load(REPO).revision == newer
-    assert checkpoints.load(REPO, sha).card == "# card"
+    assert models.load(REPO).revision == sha
+    assert models.load(REPO, refresh=True).card == "# newer"
+    assert models.load(REPO).revision == newer
+    assert models.load(REPO, sha).card == "# card"
 
 
 def test_bundled_comes_before_the_hub(hub: Hub, good_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQDEMO_HUB_OWNER", "owner")
-    shutil.copytree(good_folder, checkpoints.bundled_folder() / "small")
-    assert checkpoints.load("small").revision == ""
+    shutil.copytree(good_folder, checkpoints.shipped_folder() / "small")
+    assert models.load("small").revision == ""
     assert not hub.log
 
 
 def test_an_account_stands_in_for_missing_checkpoints_at_the_pinned_commit(
     hub: Hub, good_files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pins, "PINS", tmp_path / "revisions.json")
+    monkeypatch.setattr(places, "PINS", tmp_path / "revisions.json")
     first = hub.add("owner/seqdemo-small", good_files)
     hub.add("owner/seqdemo-small", {**good_files, "README.md": b"# newer"})
     with pytest.raises(InputError, match="There is no checkpoint 'small'"):
-        checkpoints.load("small")
+        models.load("small")
     monkeypatch.setenv("SEQDEMO_HUB_OWNER", "owner")
-    pins.pin("owner", "small", first)
-    loaded = checkpoints.load("small")
-    assert (loaded.name, loaded.revision, checkpoints.names()) == ("small", first, ["small"])
+    places.pin("owner", "small", first)
+    loaded = models.load("small")
+    assert (loaded.name, loaded.revision, models.names()) == ("small", first, ["small"])
     monkeypatch.setenv("SEQDEMO_HUB_OWNER", "another")
-    assert checkpoints.names() == []
+    assert models.names() == []
 
 
 def test_only_what_the_manifest_names_is_downloaded(hub: Hub, good_files: Files) -> None:
     hub.add(REPO, {**good_files, "pytorch_model.bin": b"x" * 1000, "deep/er.json": b"{}", "more.safetensors": b"x"})
-    checkpoints.load(REPO)
+    models.load(REPO)
     fetched = {path.name for path in cache.repo_folder(cache.cache_folder(), REPO).glob("snapshots/*/**/*") if path.is_file()}
     assert fetched == {"manifest.json", "config.json", "model.safetensors", "pieces.json", "metrics.json", "README.md"}
 
@@ -90,16 +97,16 @@ def test_only_what_the_manifest_names_is_downloaded(hub: Hub, good_files: Files)
 @pytest.mark.parametrize("name", ["../x/y", "user/..", "user/a--b", "http://x/y", "user/na me", "u/n?x=1", "-x/y", "x/y/../z"])
 def test_what_is_no_repository_id_is_asked_of_nobody(hub: Hub, name: str) -> None:
     with pytest.raises(InputError):
-        checkpoints.load(name)
+        models.load(name)
     with pytest.raises(InputError, match="written user/name"):
-        checkpoints.ModelShelf().visit(name)
+        models.VisitorModels().visit(name)
     assert not hub.log
 
 
 @pytest.mark.parametrize("revision", ["../../x", "/etc", "a..b", "main?x", "-x", "x" * 101])
 def test_what_is_no_revision_is_asked_of_nobody(hub: Hub, revision: str) -> None:
     with pytest.raises(InputError, match="A revision is a commit"):
-        checkpoints.load(REPO, revision)
+        models.load(REPO, revision)
     assert not hub.log
 
 
@@ -123,19 +130,19 @@ def test_a_stranger_s_public_repository_is_read_without_a_token_on_both_origins(
     hub: Hub, sha: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
 ) -> None:
     log_in(kept, tmp_path / "home", monkeypatch)
-    assert checkpoints.look(REPO).revision == sha
-    assert checkpoints.ModelShelf().visit(REPO).revision == sha
+    assert models.look(REPO).revision == sha
+    assert models.VisitorModels().visit(REPO).revision == sha
     assert {request.origin for request in hub.log} == {"hub", "cdn"}
     assert not [request.path for request in hub.log if {"authorization", "cookie"} & set(request.headers)]
 
 
 def test_strangers_models_lie_apart_from_ones_own(hub: Hub, sha: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both below HF_HOME; only one's own are asked for with one's token."""
+    """Both lie below HF_HOME. The token is sent only for one's own."""
     monkeypatch.setenv("HF_TOKEN", "hf_owner")
     home = tmp_path / "home"
-    checkpoints.ModelShelf().visit(REPO)
+    models.VisitorModels().visit(REPO)
     assert {path.name for path in home.iterdir()} == {"seqdemo-visitors"} and {each.token for each in hub.log} == {""}
-    checkpoints.load(REPO)
+    models.load(REPO)
     assert {path.name for path in home.iterdir()} >= {"seqdemo-visitors", "hub"}
     assert {each.token for each in hub.log} == {"", "hf_owner"}
 
@@ -146,22 +153,22 @@ def test_ones_own_token_opens_ones_private_repository(
 ) -> None:
     hub.add(REPO, good_files, private=True)
     log_in(kept, tmp_path / "home", monkeypatch)
-    assert checkpoints.load(REPO).name == REPO
+    assert models.load(REPO).name == REPO
     assert all("authorization" not in request.headers for request in hub.log if request.origin == "cdn")
 
 
 def test_a_stranger_never_reads_with_the_token_of_this_machine(
     hub: Hub, good_files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor what that token once brought into the cache."""
+    """Neither the token nor the files that it once brought into the cache are used."""
     hub.add(REPO, good_files, private=True)
     monkeypatch.setenv("HF_TOKEN", "hf_owner")
-    checkpoints.load(REPO)
+    models.load(REPO)
     before = len(hub.log)
     with refused("not-found", "There is no repository owner/small .* or it is private"):
-        checkpoints.ModelShelf().visit(REPO)
+        models.VisitorModels().visit(REPO)
     with refused("not-found", "or it is private"):
-        checkpoints.look(REPO)
+        models.look(REPO)
     assert len(hub.log) > before
     assert all("authorization" not in request.headers for request in hub.log[before:])
 
@@ -176,19 +183,19 @@ def test_a_child_for_a_stranger_is_given_no_secret(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_look_tells_the_size_and_downloads_nothing(hub: Hub, sha: str, good_files: Files) -> None:
-    offer = checkpoints.look(REPO)
-    assert offer == checkpoints.Offer(REPO, sha, sum(map(len, good_files.values())), False)
+    offer = models.look(REPO)
+    assert offer == models.Offer(REPO, sha, sum(map(len, good_files.values())), False)
     assert hub.count("GET", "resolve|lfs") == 0
-    checkpoints.ModelShelf().visit(REPO)
-    assert checkpoints.look(REPO) == checkpoints.Offer(REPO, sha, 0, True)
+    models.VisitorModels().visit(REPO)
+    assert models.look(REPO) == models.Offer(REPO, sha, 0, True)
 
 
 @pytest.mark.parametrize("size", [300 << 20, 1 << 45, None])
 def test_sizes_are_asked_first_and_capped(hub: Hub, sha: str, good_files: Files, size: int | None) -> None:
     repo = hub.repos[f"models/{REPO}"]
     repo.extra.append({"rfilename": "model.safetensors", **({} if size is None else {"size": size})})
-    with within(40), pytest.raises(InputError, match="does not say how large|more than the"):
-        checkpoints.ModelShelf().visit(REPO)
+    with within(), pytest.raises(InputError, match="does not say how large|more than the"):
+        models.VisitorModels().visit(REPO)
     assert hub.count("GET", WEIGHTS) == 0
 
 
@@ -196,39 +203,39 @@ def test_files_that_are_small_each_and_large_together_are_not_downloaded(hub: Hu
     names = ("one.safetensors", "two.safetensors")
     hub.add(REPO, {**good_files, MANIFEST: manifest_of({**good_files, **dict.fromkeys(names, b"")})})
     hub.repos[f"models/{REPO}"].extra.extend({"rfilename": name, "size": 120 << 20} for name in names)
-    with within(40), pytest.raises(InputError, match="owner/small has 240 MB of files; at most 200 MB"):
-        checkpoints.ModelShelf().visit(REPO)
+    with within(), pytest.raises(InputError, match="owner/small has 240 MB of files; at most 200 MB"):
+        models.VisitorModels().visit(REPO)
     assert hub.count("GET", WEIGHTS) == 0
 
 
 def test_a_look_refuses_what_is_too_large_or_no_checkpoint(hub: Hub, sha: str) -> None:
     hub.repos[f"models/{REPO}"].extra.append({"rfilename": "model.safetensors", "size": 300 << 20})
-    with within(40), pytest.raises(InputError, match="model.safetensors has 314,572,800 bytes, more than"):
-        checkpoints.look(REPO)
+    with within(), pytest.raises(InputError, match="model.safetensors has 314,572,800 bytes, more than"):
+        models.look(REPO)
     hub.add("owner/other", {"config.json": b"{}"})
-    with within(40), pytest.raises(InputError, match="is not a seqdemo checkpoint"):
-        checkpoints.look("owner/other")
+    with within(), pytest.raises(InputError, match="is not a seqdemo checkpoint"):
+        models.look("owner/other")
 
 
 def test_a_file_larger_than_announced_is_not_kept(hub: Hub, good_files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seqdemo.checkpoints.library.MAX_TOTAL", 20_000)
+    monkeypatch.setattr("seqdemo.hub.loading.MAX_TOTAL", 20_000)
     hub.add(REPO, {**good_files, "model.safetensors": b"x" * 50_000})
     with refused("too-big", "larger than was announced"):
-        checkpoints.load(REPO)
+        models.load(REPO)
     assert not partial_files()
 
 
 def test_what_is_no_checkpoint_is_not_downloaded(hub: Hub) -> None:
     hub.add(REPO, {"config.json": b"{}", "pytorch_model.bin": b"x"})
-    with within(40), pytest.raises(InputError, match=r"owner/small is not a seqdemo checkpoint: it has no manifest.json"):
-        checkpoints.load(REPO)
+    with within(), pytest.raises(InputError, match=r"owner/small is not a seqdemo checkpoint: it has no manifest.json"):
+        models.load(REPO)
     assert hub.count("GET", "resolve") == 0
 
 
 def test_a_malformed_repository_is_refused_with_the_file_and_the_reason(hub: Hub, good_files: Files) -> None:
     hub.add(REPO, {**good_files, "model.safetensors": b"pickle"})
-    with within(40), pytest.raises(InputError, match=r"model\.safetensors has 6 bytes where manifest\.json says"):
-        checkpoints.ModelShelf().visit(REPO)
+    with within(), pytest.raises(InputError, match=r"model\.safetensors has 6 bytes where manifest\.json says"):
+        models.VisitorModels().visit(REPO)
 
 
 def test_the_visitors_cache_is_trimmed_by_age(tmp_path: Path) -> None:
@@ -241,23 +248,92 @@ def test_the_visitors_cache_is_trimmed_by_age(tmp_path: Path) -> None:
     assert [path.name for path in cache.trim(tmp_path, 0)] == ["models--u--old"]
 
 
+def gone_for(look: Callable[..., os.stat_result], links: bool) -> Callable[..., os.stat_result]:
+    """The function, for which files named "gone" went just after they were listed."""
+
+    def looked(path: object, *given: object, follow_symlinks: bool = True, **named: object) -> os.stat_result:
+        if str(path).endswith("gone") and (links or not follow_symlinks):
+            raise FileNotFoundError(2, "gone", str(path))
+        return look(path, *given, **named) if links else look(path, *given, follow_symlinks=follow_symlinks, **named)
+
+    return looked
+
+
+def test_a_file_that_goes_while_the_cache_is_measured_disturbs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the partial files of another visitor's download do."""
+    blobs = tmp_path / "models--u--n" / "blobs"
+    blobs.mkdir(parents=True)
+    for name in ("kept", "gone"):
+        (blobs / name).write_bytes(b"x" * 100)
+    for name in ("stat", "lstat"):
+        monkeypatch.setattr(os, name, gone_for(getattr(os, name), links=name == "lstat"))
+    assert cache.trim(tmp_path, 50, untouched=-1.0) == [blobs.parent]
+
+
+def test_a_repository_that_is_being_fetched_is_not_trimmed(hub: Hub, sha: str, good_files: Files) -> None:
+    """Though it was used long ago."""
+    shelf = models.VisitorModels()
+    shelf.visit(REPO)
+    storage = cache.repo_folder(cache.visitors_folder(), REPO)
+    os.utime(storage, (0, 0))
+    newer = hub.add(REPO, {**good_files, "README.md": b"# newer"})
+    hub.fault("GET", "/api/models", faults.status(404, "RepoNotFound"))
+    with pytest.raises(models.HubError, match="There is no repository"):
+        shelf.visit(REPO, newer)
+    assert time.time() - storage.stat().st_mtime < 3600
+
+
 # ------------------------------------------------------------------------------------------------------ from_pretrained
 
 
 def test_a_model_travels_with_all_it_needs(hub: Hub, sha: str, tmp_path: Path, good_files: Files) -> None:
-    model = checkpoints.Seq2Seq.from_pretrained(REPO)
+    model = models.Seq2Seq.from_pretrained(REPO)
     model.save_pretrained(tmp_path / "copy")
-    again = checkpoints.load(tmp_path / "copy")
+    again = models.load(tmp_path / "copy")
     assert all(torch.equal(tensor, again.model.state_dict()[name]) for name, tensor in model.state_dict().items())
     assert again.metrics == json.loads(good_files["metrics.json"]) and again.card == "# card" and again.languages == ("hi",)
 
 
+@pytest.mark.parametrize("task", ["translate", "complete"])
+def test_there_is_one_seq2seq_and_one_language_model(hub: Hub, tmp_path: Path, task: str) -> None:
+    """What load returns, what is public and what training builds is the same class; each may be saved, searched and replayed."""
+    folder = tiny.MAKERS[task](tmp_path / "tiny")
+    loaded = seqdemo.load(folder)
+    kind = seqdemo.Seq2Seq if task == "translate" else seqdemo.LanguageModel
+    assert kind is {"translate": Seq2Seq, "complete": LanguageModel}[task] and type(loaded.model) is kind
+    network = kind.from_pretrained(folder).train()
+    given = "Hund katze." if task == "translate" else "The "
+    found, expected = seqdemo.run(network, given), seqdemo.run(loaded, given)
+    assert found.texts == expected.texts and not network.training
+    tokens = found.hypotheses[0].tokens
+    assert seqdemo.replay(network, found, tokens).total == pytest.approx(seqdemo.replay(loaded, found, tokens).total, abs=1e-4)
+    assert seqdemo.score(network, given, "cat").total == pytest.approx(seqdemo.score(loaded, given, "cat").total, abs=1e-4)
+    for one in (network, loaded.model):  # the second is one for inference, saved as what it was made from
+        again = seqdemo.load(one.save_pretrained(tmp_path / "again"))
+        assert again.config == loaded.config and seqdemo.run(again, given).texts == expected.texts
+        assert one.push_to_hub("owner/tiny", dry_run=True).created
+    with torch.no_grad():
+        network.readout.b += torch.randn_like(network.readout.b) * 20
+    assert seqdemo.run(network, given).hypotheses[0].total != found.hypotheses[0].total
+
+
+def test_a_network_without_tokenizers_cannot_be_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="This network has no tokenizers; take one by from_pretrained"):
+        seqdemo.run(models.Seq2Seq.from_pretrained(_saved(tmp_path / "bare")), "a")
+
+
+def test_a_network_taken_from_its_own_room_says_what_it_lacks() -> None:
+    code = "from seqdemo.network.model import Seq2Seq; Seq2Seq.from_pretrained('x')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "write: from seqdemo import LanguageModel, Seq2Seq." in done.stderr
+
+
 def test_a_bare_model_comes_back_and_is_no_checkpoint(tmp_path: Path) -> None:
-    made = checkpoints.Seq2Seq.from_pretrained(_saved(tmp_path / "bare"))
+    made = models.Seq2Seq.from_pretrained(_saved(tmp_path / "bare"))
     with pytest.raises(InputError, match="holds a bare model"):
-        checkpoints.load(tmp_path / "bare")
+        models.load(tmp_path / "bare")
     with pytest.raises(InputError, match="is a Seq2Seq, not a LanguageModel"):
-        checkpoints.LanguageModel.from_pretrained(tmp_path / "bare")
+        models.LanguageModel.from_pretrained(tmp_path / "bare")
     assert made.readout.weight.requires_grad
 
 
@@ -265,7 +341,7 @@ def _saved(folder: Path) -> Path:
     from seqdemo.config import ModelConfig
     from tests.spoiling import SIZES
 
-    return checkpoints.Seq2Seq(ModelConfig(target_vocabulary=9, source_vocabulary=9, **SIZES)).save_pretrained(folder)
+    return models.Seq2Seq(ModelConfig(target_vocabulary=9, source_vocabulary=9, **SIZES)).save_pretrained(folder)
 
 
 @pytest.mark.parametrize(
@@ -273,16 +349,16 @@ def _saved(folder: Path) -> Path:
     [("model.safetensors", "it has no model.safetensors"), ("config.json", "it has no config.json"), ("metrics.json", "")],
 )
 def test_from_pretrained_fills_nothing_in(hub: Hub, good_files: Files, tmp_path: Path, name: str, says: str) -> None:
-    """A missing config is no default model, missing weights are no random ones and no pickle."""
+    """A default model does not replace a missing config; neither random numbers nor a pickle replace missing weights."""
     import pickle
 
     evil = {"pytorch_model.bin": pickle.dumps(Payload(tmp_path / "fired"))}
     hub.add(REPO, {**{path: data for path, data in good_files.items() if path != name}, **evil})
     if says:
         with pytest.raises(InputError, match=says):
-            checkpoints.Seq2Seq.from_pretrained(REPO)
+            models.Seq2Seq.from_pretrained(REPO)
     else:
-        assert checkpoints.Seq2Seq.from_pretrained(REPO)
+        assert models.Seq2Seq.from_pretrained(REPO)
     assert not (tmp_path / "fired").exists()
 
 
@@ -298,7 +374,7 @@ def test_from_pretrained_wants_every_tensor_and_no_other(good_folder: Path, tmp_
         tensors(change)(folder)
         checkpoints.write_manifest(folder)
         with pytest.raises(InputError, match=says):
-            checkpoints.Seq2Seq.from_pretrained(folder)
+            models.Seq2Seq.from_pretrained(folder)
 
 
 # ----------------------------------------------------------------------------------------------------------- the shelf
@@ -316,20 +392,20 @@ def fake_opener(sizes: dict[str, int], opened: list[str]) -> object:
 def test_the_shelf_keeps_what_was_used_last(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     sizes = dict.fromkeys(("u/a", "u/b", "u/c"), 400)
-    shelf = checkpoints.ModelShelf(count=2, ceiling=10_000, opener=fake_opener(sizes, opened))
+    shelf = models.VisitorModels(count=2, ceiling=10_000, opener=fake_opener(sizes, opened))
     keys = {}
     for repo in ("u/a", "u/b", "u/a", "u/c", "u/a", "u/b"):
         if repo in keys:
             shelf.get(keys[repo])
         else:
-            keys[repo] = checkpoints.Key(repo, shelf.visit(repo).revision)
+            keys[repo] = models.Key(repo, shelf.visit(repo).revision)
     assert opened == ["u/a", "u/b", "u/c", "u/b"]
 
 
 def test_the_shelf_never_holds_more_bytes_than_its_ceiling() -> None:
     opened: list[str] = []
     sizes = {"u/a": 600, "u/b": 600, "u/c": 2000}
-    shelf = checkpoints.ModelShelf(count=9, ceiling=1000, opener=fake_opener(sizes, opened))
+    shelf = models.VisitorModels(count=9, ceiling=1000, opener=fake_opener(sizes, opened))
     for repo in ("u/a", "u/b"):
         shelf.visit(repo)
     assert [key.repo for key in shelf.held] == ["u/b"]
@@ -339,7 +415,7 @@ def test_the_shelf_never_holds_more_bytes_than_its_ceiling() -> None:
 
 
 def test_two_visitors_of_one_repository_open_it_once(hub: Hub, sha: str) -> None:
-    shelf = checkpoints.ModelShelf()
+    shelf = models.VisitorModels()
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: shelf.visit(REPO, sha), range(4)))
     assert all(each is found[0] for each in found)
@@ -347,18 +423,18 @@ def test_two_visitors_of_one_repository_open_it_once(hub: Hub, sha: str) -> None
 
 
 def test_a_crowd_of_visitors_is_asked_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[checkpoints.ModelShelf.__module__], "PATIENCE", 0.1)
+    monkeypatch.setattr(sys.modules[models.VisitorModels.__module__], "PATIENCE", 0.1)
     arrived, go_on = threading.Semaphore(0), threading.Event()
 
     def opener(repo: str, *_: str, **__: object) -> checkpoints.Checkpoint:
         arrived.release()
-        go_on.wait(10)
+        go_on.wait(PATIENCE)
         return checkpoints.Checkpoint(repo, "translate", torch.nn.Linear(1, 1), None, None, {}, revision="main")
 
-    shelf = checkpoints.ModelShelf(openings=2, opener=opener)
+    shelf = models.VisitorModels(openings=2, opener=opener)
     with ThreadPoolExecutor(2) as pool:
         first = [pool.submit(shelf.visit, f"u/{name}") for name in "ab"]
-        assert all(arrived.acquire(timeout=10) for _ in first)
+        assert all(arrived.acquire(timeout=PATIENCE) for _ in first)
         with pytest.raises(InputError, match="Several other visitors"):
             shelf.visit("u/c")
         go_on.set()
@@ -367,12 +443,14 @@ def test_a_crowd_of_visitors_is_asked_to_wait(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_another_visitor_is_served_while_one_waits(hub: Hub, sha: str, good_files: Files) -> None:
-    shelf = checkpoints.ModelShelf()
+    shelf = models.VisitorModels()
     shelf.visit(REPO, sha)
     hub.add("owner/slow", good_files)
-    hub.fault("GET", "/api/models/owner/slow", faults.hang(1.5), times=1)
+    go_on = threading.Event()
+    hub.fault("GET", "/api/models/owner/slow", faults.until(go_on), times=1)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(shelf.visit, "owner/slow")
         shelf.visit(REPO, sha)
         assert not slow.done()
+        go_on.set()
         assert slow.result().name == "owner/slow"

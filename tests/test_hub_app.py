@@ -15,18 +15,23 @@ import pytest
 import torch
 
 from seqdemo import checkpoints
-from seqdemo.checkpoints import pins
-from seqdemo.checkpoints.publication import staged
+from seqdemo import hub as models
+from seqdemo.checkpoints.folder import Folder
 from seqdemo.config import ModelConfig
-from seqdemo.model import Seq2Seq
+from seqdemo.hub import places
+from seqdemo.hub.publication import staged
+from seqdemo.network.inference import bytes_beside
+from seqdemo.network.model import Seq2Seq
 from seqdemo.text import SPECIALS, Characters
 from seqdemo.ui import fields, launch
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.component import packed_value
 from seqdemo.ui.service import Service
 from tests import hub_faults as faults
 from tests import tiny
 from tests.hub_server import Hub
+from tests.shared import free_port, new_page
 
 pytest_plugins = ("tests.hub_fixtures",)
 Files = dict[str, bytes]
@@ -42,7 +47,7 @@ def speller(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def commit(hub: Hub, speller: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A public repository with a model of the same kind as the bundled one; this machine has a token that nobody may use."""
-    shutil.copytree(speller, checkpoints.bundled_folder() / "tiny-transliterator")
+    shutil.copytree(speller, checkpoints.shipped_folder() / "tiny-transliterator")
     monkeypatch.setenv("HF_TOKEN", "hf_owner")
     card = b"---\nlicense: mit\n---\n# Title\n\nSpells <b>words</b>.\n\nMore."
     return hub.add(THEIRS, {**staged(speller), "README.md": card})
@@ -50,7 +55,7 @@ def commit(hub: Hub, speller: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def answers(hub: Hub, commit: str, tmp_path: Path) -> Answers:
-    return Answers(Service(), Catalogue(checkpoints.bundled_folder()), tmp_path / "uploads")
+    return Answers(Service(), Catalogue(checkpoints.shipped_folder()), tmp_path / "uploads")
 
 
 def word(name: str, mine: list[str]) -> dict[str, Any]:
@@ -86,13 +91,61 @@ def test_a_model_is_offered_then_fetched_at_the_commit_that_was_offered(
     assert answers.load({"look": {"repo": THEIRS, "revision": commit}}, *NOBODY)["offer"]["cached"]
 
 
-@pytest.mark.parametrize("tests", [[], {"a": {"by_length": [1]}}, {"a": {"beam": {"bleu": 10**400}}}, {"a": {"units": [7]}}, 3])
+@pytest.mark.parametrize("tests", [[], {"a": {"by_length": [1]}}, {"a": {"beam": {"bleu": 10**18}}}, {"a": {"units": [7]}}, 3])
 def test_figures_of_any_form_do_not_bar_a_model(hub: Hub, answers: Answers, speller: Path, tmp_path: Path, tests: Any) -> None:
     folder = shutil.copytree(speller, tmp_path / "odd")
     (folder / "metrics.json").write_text(json.dumps({"tests": tests}))
     checkpoints.write_manifest(folder)
     hub.add("visitor/odd", staged(folder))
     assert answers.load({"load": {"repo": "visitor/odd"}}, *NOBODY)["loaded"]["sizes"]
+
+
+@pytest.mark.parametrize(
+    "name, old, new",
+    [
+        ("metrics.json", None, b'{"tests": {"a": {"beam": {"bleu": 1e999}}}}'),
+        ("metrics.json", None, b'{"tests": {"a": {"beam": {"bleu": 1%s}}}}' % (b"0" * 400)),
+        ("metrics.json", None, b'{"tests": {"\\ud800": 1}}'),
+        ("README.md", None, b"# \xff"),
+        ("source.json", b'"k"', b'"\\udfff"'),
+        ("source.json", b'"k"', b'"\\u001b"'),
+        ("source.json", b'"k"', b'""'),
+        ("config.json", b'"hi"', b'"\\ud800"'),
+    ],
+)
+def test_what_no_page_can_be_sent_is_refused_and_nobody_else_notices(
+    hub: Hub, answers: Answers, speller: Path, tmp_path: Path, name: str, old: bytes | None, new: bytes
+) -> None:
+    """Numbers beyond all bounds, halves of characters, control characters, bytes that are no text."""
+    folder = shutil.copytree(speller, tmp_path / "evil")
+    data = (folder / name).read_bytes() if old else b""
+    assert old is None or old in data
+    (folder / name).write_bytes(data.replace(old, new, 1) if old else new)
+    checkpoints.write_manifest(folder)
+    opened = Folder(folder)
+    opened.open_manifest()
+    files = {each: opened.read(each) for each in opened.paths}
+    commit = hub.add("visitor/evil", files)
+    found = answers.load({"load": {"repo": "visitor/evil", "revision": commit}}, *NOBODY)
+    assert name in found["error"] and "fault is ours" not in found["error"]
+    json.dumps(found, ensure_ascii=False).encode()
+    assert answers.answer(word("tiny-transliterator", []))["columns"]["A"]["hypotheses"]
+
+
+def test_figures_that_add_up_to_infinity_do_not_keep_the_pages_from_being_built(
+    hub: Hub, speller: Path, tmp_path: Path, answers: Answers
+) -> None:
+    """Of a visitor's model, and of a folder among the shipped ones."""
+    folder = shutil.copytree(speller, checkpoints.shipped_folder() / "large")
+    rows = [{"from": 1, "to": 2, "inputs": 30, "accuracy": 1.7e308}]
+    tests = {name: {"beam": {"accuracy": 1.7e308}, "by_length": rows} for name in "abcdef"}
+    (folder / "metrics.json").write_text(json.dumps({"task": "transliterate", "tests": tests}))
+    checkpoints.write_manifest(folder)
+    hub.add("visitor/large", staged(folder))
+    packed_value(answers.load({"load": {"repo": "visitor/large"}}, *NOBODY))
+    packed_value(Catalogue(checkpoints.shipped_folder()).models_setup())
+    (folder / "metrics.json").write_text('{"tests": {"a": {"beam": {"accuracy": 1e999}}}}')
+    assert Catalogue(checkpoints.shipped_folder()).names("transliterate") == ["tiny-transliterator"]
 
 
 def test_only_who_loaded_it_has_it(hub: Hub, commit: str, answers: Answers) -> None:
@@ -161,8 +214,8 @@ def test_a_message_of_another_form_is_answered_with_a_sentence(hub: Hub, answers
 def test_a_program_names_a_model_by_its_commit(hub: Hub, commit: str, answers: Answers) -> None:
     from gradio_client import Client
 
-    app = launch.build(answers.service, checkpoints.bundled_folder())
-    _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True)
+    app = launch.build(answers.service, checkpoints.shipped_folder())
+    _, address, _ = launch.launch(app, port=free_port(), prevent_thread_lock=True, quiet=True)
     try:
         client = Client(address, verbose=False)
         told = client.predict("abc", to="hi", checkpoint=f"{THEIRS}@{commit}", api_name="/transliterate")
@@ -179,23 +232,23 @@ def test_a_program_names_a_model_by_its_commit(hub: Hub, commit: str, answers: A
 def test_an_account_stands_in_for_the_checkpoints_of_the_pages(
     hub: Hub, speller: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A Space or clone without the folder offers what the account holds; one that does not come is said and left out."""
-    monkeypatch.setattr(pins, "PINS", tmp_path / "revisions.json")
+    """A Space or clone without the folder offers what the account holds; one that does not arrive is reported and left out."""
+    monkeypatch.setattr(places, "PINS", tmp_path / "revisions.json")
     assert launch.stand_ins() == []
     files = staged(speller)
-    pins.pin("owner", "tiny-transliterator", hub.add("owner/seqdemo-tiny-transliterator", files))
-    pins.pin("owner", "gone", "a" * 40)
+    places.pin("owner", "tiny-transliterator", hub.add("owner/seqdemo-tiny-transliterator", files))
+    places.pin("owner", "gone", "a" * 40)
     monkeypatch.setenv("SEQDEMO_HUB_OWNER", "owner")
-    catalogue = Catalogue(checkpoints.bundled_folder(), launch.stand_ins())
+    catalogue = Catalogue(checkpoints.shipped_folder(), launch.stand_ins())
     assert "gone is not offered: There is no repository owner/seqdemo-gone" in capsys.readouterr().out
     assert catalogue.names("transliterate") == ["tiny-transliterator"] == launch.opening_models(catalogue)
     answers = Answers(Service(), catalogue, tmp_path / "uploads")
     before = downloads(hub)
     assert answers.answer(word("tiny-transliterator", []))["columns"]["A"]["hypotheses"]
     assert downloads(hub) == before > 0
-    shutil.copytree(speller, checkpoints.bundled_folder() / "tiny-transliterator")
+    shutil.copytree(speller, checkpoints.shipped_folder() / "tiny-transliterator")
     assert launch.stand_ins() == []
-    assert checkpoints.stand_ins(lambda text: None, seconds=0) == []
+    assert models.stand_ins(lambda text: None, seconds=0) == []
 
 
 # ----------------------------------------------------------------------------------------------------------- what memory holds
@@ -210,11 +263,12 @@ def wide_model(folder: Path) -> Files:
 
 
 def held_bytes(model: torch.nn.Module) -> int:
-    return sum({tensor.data_ptr(): tensor.untyped_storage().nbytes() for tensor in model.state_dict().values()}.values())
+    own = {tensor.data_ptr(): tensor.untyped_storage().nbytes() for tensor in model.state_dict().values()}
+    return sum(own.values()) + bytes_beside(model)
 
 
 def test_real_models_leave_memory_when_others_come(hub: Hub, commit: str, answers: Answers, tmp_path: Path) -> None:
-    """Also out of the runs that remember them; used again, they come from the disk."""
+    """Runs that remember them are dropped too. A model that is used again is loaded from the disk."""
     files = wide_model(tmp_path / "wide")
     names = [f"visitor/wide-{number}" for number in range(3)]
     for number, name in enumerate(names):
@@ -243,22 +297,19 @@ def test_real_models_leave_memory_when_others_come(hub: Hub, commit: str, answer
 
 @pytest.fixture
 def address(hub: Hub, answers: Answers) -> Iterator[str]:
-    app = launch.build(answers.service, checkpoints.bundled_folder())
-    _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True)
+    app = launch.build(answers.service, checkpoints.shipped_folder())
+    _, address, _ = launch.launch(app, port=free_port(), prevent_thread_lock=True, quiet=True)
     yield address.rstrip("/")
     app.close()
 
 
 def status(page: Any, says: str) -> None:
-    page.wait_for_function(
-        "says => document.querySelector('.s-hub [role=status]')?.innerText.includes(says)", arg=says, timeout=60_000
-    )
+    page.wait_for_function("says => document.querySelector('.s-hub [role=status]')?.innerText.includes(says)", arg=says)
 
 
 @pytest.mark.browser
 def test_a_visitor_loads_a_model_and_shares_it(browser: Any, address: str, hub: Hub, commit: str) -> None:
-    here, there = browser.new_context(), browser.new_context()
-    page = here.new_page()
+    page, other = new_page(browser), new_page(browser)
     page.goto(f"{address}/models")
     page.wait_for_selector(".s-cards article")
     page.fill("#s-repo", THEIRS)
@@ -279,10 +330,10 @@ def test_a_visitor_loads_a_model_and_shares_it(browser: Any, address: str, hub: 
     card.get_by_role("link", name="Use it in column B").click()
     page.wait_for_selector("#s-column-b .s-output")
     page.wait_for_function("() => document.querySelector('#s-column-b .s-output').innerText.length > 0")
-    assert "/transliterate?" in page.url and THEIRS in unquote(page.url)
-    follow_the_link(there.new_page(), page.url, hub, commit)
-    here.close()
-    there.close()
+    assert "/transliterate#" in page.url and THEIRS in unquote(page.url)
+    follow_the_link(other, page.url, hub, commit)
+    page.close()
+    other.close()
 
 
 def follow_the_link(page: Any, link: str, hub: Hub, commit: str) -> None:

@@ -1,10 +1,11 @@
-"""Every picture a person may drop becomes the same scene or a sentence; never anything else."""
+"""Every uploaded picture becomes the same scene or an error sentence, never anything else."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from PIL import Image
 
 from seqdemo.errors import InputError
 from seqdemo.images import SHOWN, STRETCH, Picture, cell_box, data_uri, read_picture, seen_part, to_jpeg
-from tests import pictures
+from tests import pictures, tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning", "ignore:Corrupt EXIF data")
 
@@ -118,7 +119,7 @@ def test_nothing_of_the_metadata_is_left() -> None:
 
 
 def test_what_is_shown_is_small_and_never_enlarged() -> None:
-    assert read_picture(pictures.scene(3000, 2400), SIZE).shown.size == (SHOWN, SHOWN * 2400 // 3000)
+    assert read_picture(pictures.scene(3000, 2400), SIZE).shown.size == (SHOWN, round(SHOWN * 2400 / 3000))
     assert read_picture(pictures.scene(20, 16), SIZE).shown.size == (20, 16)
     assert read_picture(pictures.scene(1, 1), SIZE).pixels.shape == (3, SIZE, SIZE)
 
@@ -207,6 +208,35 @@ def test_many_at_once_are_read_as_one_alone() -> None:
     assert all(torch.equal(one, other) for one, other in zip(alone * 2, together))
 
 
+FORKED = """
+import multiprocessing, sys
+import torch
+from seqdemo import load, run
+
+def describe() -> None:
+    run(captioner, sys.argv[1])
+
+if __name__ == "__main__":
+    torch.set_num_threads(2)
+    captioner = load(sys.argv[2])
+    describe()
+    child = multiprocessing.get_context("fork").Process(target=describe)
+    child.start()
+    child.join(180)
+    if child.exitcode is None:
+        child.kill()
+    print(child.exitcode)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_describes_big_pictures_too(tmp_path: Path) -> None:
+    """After its parent has described one: neither the thread that decodes them nor torch's are there in the fork."""
+    Image.new("RGB", (1200, 1000), "red").save(tmp_path / "big.png")
+    line = [sys.executable, "-c", FORKED, str(tmp_path / "big.png"), str(tiny.captioner(tmp_path / "tiny"))]
+    assert subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip() == "0"
+
+
 MEASURED = """
 import sys, threading
 from pathlib import Path
@@ -247,4 +277,4 @@ def test_example_photographs_are_free_small_and_credited() -> None:
     for credit in credits:
         assert all(credit[key] for key in ("title", "author", "source")) and credit["licence"] in ("CC0 1.0", "public domain")
         photo = Image.open(PHOTOS / credit["file"])
-        assert min(photo.size) <= 400 and not photo.getexif()
+        assert max(photo.size) <= 640 and (PHOTOS / credit["file"]).stat().st_size < 120_000 and not photo.getexif()

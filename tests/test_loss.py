@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seqdemo.config import PAD
-from training import loss as module
-from training.loss import token_loss, unevenness
+from training.tasks import loss as module
+from training.tasks.loss import token_loss, unevenness
 
 
 def by_torch(logits_BTV: Tensor, said_BT: Tensor, smoothing: float) -> Tensor:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seqdemo.errors import InputError
-from training import machine
+from training.run import machine
 
 CPU = torch.device("cpu")
 PROBES = {"amx": "_is_amx_tile_supported", "avx512_bf16": "_is_avx512_bf16_supported"}
@@ -86,7 +86,7 @@ def test_without_the_probes_of_torch_the_flags_of_linux_count(tmp_path: Path, mo
 
 MANY_SHAPES = """
 import torch
-from training import machine
+from training.run import machine
 
 def learn(rows):
     with torch.autocast("cpu", torch.bfloat16):

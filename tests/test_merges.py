@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqdemo.checkpoints import bundled_folder
+from seqdemo.checkpoints import shipped_folder
 from seqdemo.config import UNK
 from seqdemo.text import Subwords
+from tests.shared import PATIENCE
 from tests.small_runs import SUBWORDS, forks, sentences
-from training.batches import Sentences
-from training.build import make_tokenizers, read_tokenizers
-from training.merges import Dropout, Merges
+from training.data.batches import Sentences
+from training.data.merges import Dropout, Merges
+from training.run.build import make_tokenizers, read_tokenizers
 
 LINES = [
     *Path("README.md").read_text(encoding="utf-8").split("\n"),
@@ -42,7 +43,7 @@ class Never(np.random.Generator):
 
 @pytest.fixture(scope="module")
 def shipped() -> Subwords:
-    return Subwords.parse((bundled_folder() / "translator-de-en/pieces.model").read_bytes())
+    return Subwords.parse((shipped_folder() / "translator-de-en/pieces.model").read_bytes())
 
 
 def all_scripts(count: int) -> list[str]:
@@ -113,7 +114,7 @@ def test_every_process_makes_the_same_batches_of_an_epoch(tmp_path: Path) -> Non
     for process in processes:
         process.start()
     for process in processes:
-        process.join(timeout=60)
+        process.join(PATIENCE)
     one, two = ((tmp_path / f"{number}.txt").read_text() for number in range(2))
     assert one == two
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pycocoevalcap.bleu.bleu import Bleu as CocoBleu
 from pycocoevalcap.cider.cider import Cider as CocoCider
 
-from training import metrics
+from training.measure import metrics
 
 WORDS = ["a", "the", "dog", "man", "ball", "runs", "sits", "red", "snow", "in", "on", "two"]
 short_text = st.text(alphabet="abcd", max_size=7)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import gc
 import itertools
 import threading
-import weakref
 
 import pytest
 import torch
@@ -15,18 +13,17 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from seqdemo.config import BOS, CELL_NAMES, DECODER_NAMES, EOS, PAD, SCORE_NAMES, SearchOptions
-from seqdemo.model import Seq2Seq, prepared
-from seqdemo.model import _prepared as kept_beside_models
-from seqdemo.products import Packed
+from seqdemo.config import BOS, DECODER_NAMES, EOS, PAD, SCORE_NAMES, SearchOptions
+from seqdemo.equations import EQUATIONS
+from seqdemo.network.model import Seq2Seq, log_probabilities
 from seqdemo.search import search
 from seqdemo.state import select
-from tests.small_models import VOCABULARY, sentences, small, small_config, small_language, stir, targets
+from tests.small_models import VOCABULARY, sentences, small, small_config, small_language, targets
 
 SOURCE, TARGET = (6, 2, 4), (5, 3, 4)
 COMBINATIONS = [
     (cell, decoder, score)
-    for cell, decoder, score in itertools.product(CELL_NAMES, DECODER_NAMES, SCORE_NAMES)
+    for cell, decoder, score in itertools.product(EQUATIONS, DECODER_NAMES, SCORE_NAMES)
     if decoder.startswith("attend") or score == "additive"  # the other two have no score
 ]
 
@@ -58,7 +55,7 @@ def train_a_little(model: Seq2Seq, steps: int = 4) -> tuple[float, float]:
 
 def decode(model: Seq2Seq, source_BS: Tensor, options: SearchOptions, limit: int = 6) -> list[tuple[int, ...]]:
     with torch.inference_mode():
-        step, state = model.stepper(model.encode(source_BS, source_BS != PAD))
+        step, state = model.stepper(model.read(source_BS, source_BS != PAD))
         found = search(step, state, len(source_BS), options, [limit] * len(source_BS))
     return [one.hypotheses[0].tokens for one in found]
 
@@ -74,7 +71,7 @@ def test_every_combination_trains_and_decodes(cell: str, decoder: str, score: st
 
 
 @pytest.mark.parametrize("decoder", DECODER_NAMES)
-@pytest.mark.parametrize("cell", CELL_NAMES)
+@pytest.mark.parametrize("cell", EQUATIONS)
 def test_every_cell_and_decoder_trains_in_mixed_precision(cell: str, decoder: str) -> None:
     model = Seq2Seq(small_config(cell=cell, decoder=decoder, encoder_layers=2, decoder_layers=2))
     with torch.autocast("cpu", torch.bfloat16):
@@ -84,7 +81,7 @@ def test_every_cell_and_decoder_trains_in_mixed_precision(cell: str, decoder: st
         assert weight.grad is not None and weight.grad.isfinite().all() and weight.isfinite().all(), name
 
 
-@pytest.mark.parametrize("cell", CELL_NAMES)
+@pytest.mark.parametrize("cell", EQUATIONS)
 def test_every_language_model_trains_in_mixed_precision(cell: str) -> None:
     model, (read_BT, say_BT) = small_language(cell=cell, decoder_layers=2).train(), targets((5, 5))
     with torch.autocast("cpu", torch.bfloat16):
@@ -124,7 +121,7 @@ def furthest(said: Tensor, forced: Tensor) -> Tensor:
 
 
 def stepped(model: Seq2Seq, source_BS: Tensor, read_BT: Tensor) -> Tensor:
-    step, state = model.stepper(model.encode(source_BS, source_BS != PAD))
+    step, state = model.stepper(model.read(source_BS, source_BS != PAD))
     logps = []
     for tokens_K in read_BT.unbind(1):
         logp_KV, state = step(tokens_K, state)
@@ -134,7 +131,7 @@ def stepped(model: Seq2Seq, source_BS: Tensor, read_BT: Tensor) -> Tensor:
 
 @settings(max_examples=40)
 @given(
-    st.sampled_from(CELL_NAMES),
+    st.sampled_from(list(EQUATIONS)),
     st.sampled_from(DECODER_NAMES),
     st.sampled_from(SCORE_NAMES),
     st.sampled_from(SHAPES),
@@ -177,7 +174,7 @@ def test_beams_move_with_their_rows() -> None:
     model = small()
     source_BS, tokens_K = sentences(SOURCE), torch.tensor([4, 5, 6, 7, 8, 9])
     with torch.no_grad():
-        step, start = model.stepper(model.encode(source_BS, source_BS != PAD))
+        step, start = model.stepper(model.read(source_BS, source_BS != PAD))
         _, state = step(tokens_K, select(start, torch.tensor([0, 0, 1, 1, 2, 2])))
         logp_KV, _ = step(tokens_K, state)
         moved, _ = step(tokens_K[[5, 4, 0, 1]], select(state, torch.tensor([5, 4, 0, 1]), torch.tensor([2, 0])))
@@ -191,7 +188,7 @@ def test_a_grid_of_an_image_is_a_source_like_any_other() -> None:
     grid_BSC = torch.randn(2, 9, channels)
     forced = model(grid_BSC, None, torch.tensor([[BOS, 5], [BOS, 6]])).log_softmax(2)
     with torch.no_grad():
-        step, state = model.stepper(model.encode(grid_BSC))
+        step, state = model.stepper(model.read(grid_BSC))
         first, state = step(torch.tensor([BOS, BOS]), state)
         second, _ = step(torch.tensor([5, 6]), state)
     assert furthest(torch.stack([first, second], 1), forced) < 2e-5
@@ -204,7 +201,7 @@ def test_a_grid_of_an_image_is_a_source_like_any_other() -> None:
 
 
 @pytest.mark.parametrize("shape", [{}, {"features": 16, "tie_readout": True}, {"decoder_layers": 3, "dropout": 0.3}])
-@pytest.mark.parametrize("cell", CELL_NAMES)
+@pytest.mark.parametrize("cell", EQUATIONS)
 def test_a_language_model_trains_and_its_stepper_is_its_teacher_forcing(cell: str, shape: dict[str, object]) -> None:
     model = small_language(cell=cell, **shape)
     read_BT, say_BT = targets((6, 6))
@@ -213,7 +210,7 @@ def test_a_language_model_trains_and_its_stepper_is_its_teacher_forcing(cell: st
     loss.backward()
     assert all(value.grad is not None for value in model.parameters())
     with torch.no_grad():
-        step, state = model.stepper(2)
+        step, state = model.stepper(rows=2)
         for t, tokens_K in enumerate(read_BT.unbind(1)):
             logp_KV, state = step(tokens_K, state)
             assert furthest(logp_KV, logits[:, t].log_softmax(1)) < 2e-5
@@ -245,74 +242,19 @@ def test_a_language_model_generates_and_completes() -> None:
     assert free.total == pytest.approx(free.logps[0] + rest.total, abs=1e-5)
 
 
-# What is prepared once a model
-
-
-def test_what_is_prepared_follows_the_weights() -> None:
-    model = small()
-    source_BS, (read_BT, _) = sentences(SOURCE), targets(TARGET)
-    with torch.no_grad():
-        first = stepped(model, source_BS, read_BT)
-        assert prepared(model) is prepared(model)
-        stir(model)
-        second = stepped(model, source_BS, read_BT)
-        forced = model(source_BS, source_BS != PAD, read_BT).log_softmax(2)
-        assert furthest(second, forced) < 2e-5 and furthest(first, second) > 1e-3
-        model.load_state_dict(small().state_dict(), assign=True)
-        forced = model(source_BS, source_BS != PAD, read_BT).log_softmax(2)
-        assert furthest(stepped(model, source_BS, read_BT), forced) < 2e-5
-
-
-def test_a_training_step_between_two_decodings_counts() -> None:
-    model = small()
-    source_BS, (read_BT, _) = sentences(SOURCE), targets(TARGET)
-    with torch.no_grad():
-        stepped(model, source_BS, read_BT)
-    train_a_little(model, steps=1)
-    with torch.no_grad():
-        forced = model(source_BS, source_BS != PAD, read_BT).log_softmax(2)
-        assert furthest(stepped(model, source_BS, read_BT), forced) < 2e-5
-
-
 def test_dropout_is_off_in_decoding_and_on_while_training() -> None:
     model = small(dropout=0.5)
     source_BS = sentences(SOURCE)
     with torch.no_grad():
-        calm = model.encode(source_BS, source_BS != PAD).states_BSH
-        assert torch.equal(calm, model.encode(source_BS, source_BS != PAD).states_BSH)
-        assert not torch.allclose(calm, model.train().encode(source_BS, source_BS != PAD).states_BSH, atol=1e-3)
-
-
-def test_a_model_carries_nothing_of_what_is_prepared() -> None:
-    gc.collect()
-    model, before = small(), len(kept_beside_models)
-    names = set(vars(model))
-    decode(model, sentences(SOURCE), SearchOptions(strategy="greedy"))
-    assert len(kept_beside_models) == before + 1 and set(vars(model)) == names
-    twin = copy.deepcopy(model)
-    assert decode(twin, sentences((3,)), SearchOptions(strategy="greedy"))
-    assert not any(isinstance(value, Packed) for module in model.modules() for value in vars(module).values())
-    del model, twin
-    gc.collect()
-    assert len(kept_beside_models) == before
-
-
-@pytest.mark.parametrize("gains", [True, False])
-def test_a_model_that_nobody_holds_is_freed(monkeypatch: pytest.MonkeyPatch, gains: bool) -> None:
-    if not gains:
-        monkeypatch.setattr("seqdemo.products.packable", lambda: False)
-    model = small()
-    held = weakref.ref(model)
-    assert decode(model, sentences(SOURCE), SearchOptions(strategy="greedy"))
-    del model
-    gc.collect()
-    assert held() is None
+        calm = model.read(source_BS, source_BS != PAD).states_BSH
+        assert torch.equal(calm, model.read(source_BS, source_BS != PAD).states_BSH)
+        assert not torch.allclose(calm, model.train().read(source_BS, source_BS != PAD).states_BSH, atol=1e-3)
 
 
 def test_gradients_reach_the_source_through_the_stepper() -> None:
     model = small()
     source_BS = sentences((4,))
-    step, state = model.stepper(model.encode(source_BS, source_BS != PAD))
+    step, state = model.stepper(model.read(source_BS, source_BS != PAD))
     logp_KV, _ = step(torch.tensor([BOS]), state)
     logp_KV[0, EOS].backward()
     assert model.embed_source.weight.grad is not None and model.embed_source.weight.grad[source_BS[0]].abs().min() > 0
@@ -365,3 +307,17 @@ def test_a_models_weights_are_named_as_ever() -> None:
         "decoder.score.v.weight": (1, 16),
         "readout.b": (VOCABULARY,),
     }
+
+
+@pytest.mark.parametrize("rows", [1, 300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_log_probabilities_leave_the_logits_as_they_are(rows: int, dtype: torch.dtype) -> None:
+    logits = torch.randn(rows, 900).to(dtype)
+    before = logits.clone()
+    logps = log_probabilities(logits)
+    assert torch.equal(logits, before) and logps.dtype in (torch.float32, torch.float64)
+    assert (logps[:, [PAD, BOS]] == -torch.inf).all()
+    torch.testing.assert_close(logps[:, 2:], logits.to(logps.dtype).log_softmax(1)[:, 2:])
+    with_gradient = before.float().requires_grad_()
+    log_probabilities(with_gradient)[:, 2:].sum().backward()
+    assert with_gradient.grad is not None

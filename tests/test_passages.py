@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqdemo.config import BOS, EOS
-from training import batches
-from training.batches import openings, readings
+from training.data import batches
+from training.data.batches import openings, readings
 
 NEWLINE = 3
 TEXT = np.array([5, 6, 7, NEWLINE, NEWLINE, 8, 9, 10, NEWLINE, NEWLINE, NEWLINE, 11, 12, NEWLINE, EOS], dtype=np.int32)

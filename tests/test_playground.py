@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,10 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import BOS, EOS, PAD, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Edit, Force
 from seqdemo.errors import InputError
-from seqdemo.playground import Run, find, replay, run, scorable, score, scores, trace
-from seqdemo.playground import search_error as search_error_of_runs
-from seqdemo.prompts import prepare
+from seqdemo.playground import Run, find, replay, run, scorable, score, scores, search_error, trace
+from seqdemo.prompts import prepare, unlike_training
 from seqdemo.records import Hypothesis
-from seqdemo.search import search_error
+from seqdemo.search import error_between
 from tests import tiny
 
 STRATEGIES = ("greedy", "beam", "sample", "exact")
@@ -145,17 +145,17 @@ def test_a_search_error_is_named(model: Maker) -> None:
     prompts = [prepare(checkpoint, given) for given in INPUTS["translate"]]
     beams = find(checkpoint, prompts, SearchOptions(strategy="greedy"))
     exacts = find(checkpoint, prompts, options("exact", nbest=1))
-    errors = [search_error(exact, beam) for exact, beam in zip(exacts, beams)]
+    errors = [error_between(exact, beam) for exact, beam in zip(exacts, beams)]
     for exact, beam, error in zip(exacts, beams, errors):
         assert error.missed == (exact.hypotheses[0].tokens != beam.hypotheses[0].tokens)
     assert any(error.missed for error in errors)
     for prompt, error in zip(prompts, errors):
         exact, greedy = (run(checkpoint, prompt, options(strategy, nbest=1)) for strategy in ("exact", "greedy"))
-        assert search_error_of_runs(exact, greedy).missed == error.missed
+        assert search_error(exact, greedy).missed == error.missed
     other = run(checkpoint, INPUTS["translate"][0], edits=(Ban(0, (7,)),))
     for one in (greedy, other):
         with pytest.raises(InputError, match="Compare searches of the same input"):
-            search_error_of_runs(run(checkpoint, INPUTS["translate"][0], options("exact", nbest=1)), one)
+            search_error(run(checkpoint, INPUTS["translate"][0], options("exact", nbest=1)), one)
 
 
 def test_pictures_are_compared_by_what_is_read(model: Maker) -> None:
@@ -177,9 +177,10 @@ def test_padding_and_the_beginning_are_never_said_and_nothing_is_made_up_for_the
     tmp_path: Path, task: str, strategy: str
 ) -> None:
     checkpoint = tiny.checkpoint(tmp_path, task)
-    network: Any = checkpoint.model
+    network: Any = checkpoint.model.bare()
     with torch.no_grad():
         network.readout.b[[PAD, BOS]] += 6.0
+    checkpoint = replace(checkpoint, model=network.for_inference())
     nbest = 1 if strategy in ("greedy", "exact") else 5
     found = run(checkpoint, INPUTS[task][0], options(strategy, nbest=nbest))
     assert not {PAD, BOS} & set(found.tree.token.tolist()) and np.isfinite(found.tree.total).all()
@@ -312,8 +313,11 @@ def test_words_and_states_have_two_prices_that_are_never_mixed(model: Maker) -> 
     found = run(checkpoint, INPUTS["translate"][0], edits=edits)
     assert [price.kind for price in found.prices] == ["tokens", "state"]
     tokens = found.hypotheses[0].tokens
-    assert close(found.prices[0].after, logps_by_forward(checkpoint, found, tokens))
-    assert close(found.prices[1].before, logps_by_forward(checkpoint, found, tokens))
+    without = run(checkpoint, INPUTS["translate"][0], edits=edits[1:])
+    old = trace(checkpoint, found.prompt, without.hypotheses[0].tokens, edits[1:])
+    new = trace(checkpoint, found.prompt, tokens, edits[1:])
+    assert close(found.prices[0].before, old.total) and close(found.prices[0].after, new.total)
+    assert close(found.prices[1].before, logps_by_forward(checkpoint, found, tokens)) and close(found.prices[1].after, new.total)
 
 
 def test_a_completion_is_the_language_models_own(model: Maker) -> None:
@@ -383,6 +387,8 @@ def test_the_target_language_is_read_as_the_first_piece(model: Maker) -> None:
         ("translate", "Der 犬 singt 猫.", "never seen 2 pieces"),
         ("translate", "Gnudnuh ezthak fraghel snibalo.", "unusually small pieces"),
         ("translate", " ".join(["der hund"] * 21), "longer than"),
+        ("translate", "Der hund singt. Der hund singt.", "several sentences"),
+        ("translate", "Der hund singt z. B. Lieder.", ""),
         ("transliterate", "namaste", ""),
         ("transliterate", "namसte", "never seen 1 piece of"),
         ("transliterate", "NAMASTE", ""),
@@ -392,6 +398,23 @@ def test_the_target_language_is_read_as_the_first_piece(model: Maker) -> None:
 def test_inputs_far_from_training_are_told_so(model: Maker, task: str, given: str, words: str) -> None:
     far = prepare(model(task), given).far
     assert words in far and bool(words) == bool(far)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The dog runs across the meadow.", True),
+        ("I love you", True),
+        ("Ich liebe dich.", False),
+        ("Was war das?", False),
+        ("Er trägt ein T-Shirt mit der Aufschrift The Who.", False),
+        ("Guten Morgen", False),
+    ],
+)
+def test_english_typed_where_german_is_read_gets_a_warning(model: Maker, text: str, told: bool) -> None:
+    checkpoint = SimpleNamespace(task="translate", config={"source_language": "de"})
+    assert bool(unlike_training(checkpoint, text)) == told  # type: ignore[arg-type]
+    assert not unlike_training(SimpleNamespace(task="translate", config={"source_language": "en"}), text)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("given", ["नमस्ते", "नमस्ते.", "🐕\ufe0f\u200d🐈", "Ａ"], ids=ascii)
@@ -590,3 +613,14 @@ def test_exact_search_says_how_far_it_is(model: Maker) -> None:
     found = run(model("translate"), INPUTS["translate"][0], options("exact", nbest=1), progress=lambda *now: seen.append(now))
     assert found.certificate is not None and seen[-1][0] == found.certificate.expansions
     assert all(best <= bound + 1e-9 for _, best, bound in seen)
+
+
+@pytest.mark.parametrize("task", tiny.TASKS)
+def test_runs_are_equal_when_all_in_them_is(model: Maker, task: str) -> None:
+    one, other, short = (
+        run(model(task), prepare(model(task), INPUTS[task][0]), options("beam", max_length=length)) for length in (8, 8, 7)
+    )
+    assert one == other and one is not other and one != short and one.prompt == other.prompt
+    assert one.prompt != prepare(model(task), INPUTS[task][1]) and one.prompt != "text"
+    tokens = one.hypotheses[0].tokens
+    assert replay(model(task), one, np.array(tokens)) == replay(model(task), other, tokens)  # type: ignore[arg-type]

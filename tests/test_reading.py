@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from seqdemo.config import BOS, ModelConfig
-from seqdemo.model import LanguageModel
-from training import reading
+from seqdemo.network.model import LanguageModel
+from training.measure import reading
 
 
 def tiny(cell: str = "lstm-b") -> LanguageModel:

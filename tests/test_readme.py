@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import argparse
 import re
+import shlex
+import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,15 +16,20 @@ from pathlib import Path
 
 import pytest
 
+from seqdemo import __main__ as seqdemo_main
+from seqdemo.__main__ import HANDS
+from seqdemo.ui.api_hands import HANDS as API_HANDS
 from tests.hub_server import Hub
+from tests.shared import PATIENCE, TOY, Toy, free_port
+from training import __main__ as training_main
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, CONTRIBUTING = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
 INSIDE_VENV = Path(sys.prefix).resolve() == (ROOT / ".venv").resolve()
 
 # Commands that set up, train, publish or serve, in the smallest form that still runs them.
 QUICKLY = (
-    "from pathlib import Path; from training.evaluate import Plan, evaluate; "
+    "from pathlib import Path; from training.measure.evaluate import Plan, evaluate; "
     "print(evaluate(Path('runs/reverse'), plan=Plan(beams=(1, 5), sample=50, exact=5))['tests'])"
 )
 SMALLEST = {
@@ -45,18 +51,11 @@ def commands() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def surroundings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """`python`, `pip` and `seqdemo` are those of these tests; trained models go to a folder of their own."""
-    programs = tmp_path_factory.mktemp("bin")
-    for name in ("python", "python3"):
-        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-        (programs / name).chmod(0o755)
-    return {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-
-
-@pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("runs")
+def runs(tmp_path_factory: pytest.TempPathFactory, toy: Toy) -> Path:
+    """Trained models go to a folder of their own, where the toy already is."""
+    runs = tmp_path_factory.mktemp("runs")
+    shutil.copytree(toy.folder, runs / toy.folder.name)
+    return runs
 
 
 MODELS = {
@@ -64,6 +63,7 @@ MODELS = {
     "transliterate": "transliterator-indic",
     "score": "translator-de-en",
     "complete": "lm-tolstoy",
+    **dict.fromkeys((*HANDS, *API_HANDS), "translator-de-en"),
 }
 
 
@@ -85,23 +85,66 @@ def hub_address() -> Iterator[str]:
     hub.close()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @pytest.mark.readme
 @pytest.mark.parametrize("command", [command for command in commands() if command not in SERVING])
-def test_every_command_runs(command: str, surroundings: dict[str, str], runs: Path, request: pytest.FixtureRequest) -> None:
+def test_every_command_runs(command: str, surroundings: dict[str, str], request: pytest.FixtureRequest) -> None:
+    if command == TOY:
+        toy = request.getfixturevalue("toy")
+        assert toy.status == 0 and toy.said.strip(), toy.said
+        return
     skip_without_its_model(command)
     if " publish " in command:
         surroundings = {**surroundings, "HF_ENDPOINT": request.getfixturevalue("hub_address")}
-    smallest = SMALLEST.get(command, command).replace("runs/", f"{runs}/")
+    smallest = SMALLEST.get(command, command)
+    if "runs/" in smallest:
+        smallest = smallest.replace("runs/", f"{request.getfixturevalue('runs')}/")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", smallest], cwd=ROOT, env=surroundings, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{smallest}\n{done.stdout}\n{done.stderr}"
     assert (done.stdout + done.stderr).strip() or command in SMALLEST, "a command says something"
+
+
+PARSERS = {"-m seqdemo": seqdemo_main.parser(), "-m training": training_main.parser()}
+SCRIPTS = ("app.py", "tools/test.py")  # whose options are read from their text
+
+
+def subcommands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.values()
+
+
+def code_spans(text: str) -> list[str]:
+    """The code inside the sentences of a document, each on one line."""
+    sentences = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", sentences)]
+
+
+def named_commands() -> list[str]:
+    """Every command that a document or the help of training shows."""
+    helps = "\n".join(parser.description or "" for parser in subcommands(PARSERS["-m training"]))
+    helps = re.sub(r"\\\n +", "", helps)
+    examples = [re.split(r"   +#? ?", line.strip())[0] for line in helps.splitlines() if line.startswith("  ")]
+    shown = [*commands(), *code_spans(README), *code_spans(CONTRIBUTING), *examples]
+    return sorted({line for line in shown if re.search(r"-m (seqdemo|training) ", line) and "..." not in line})
+
+
+@pytest.mark.parametrize("command", named_commands())
+def test_the_program_takes_every_command_that_is_shown(command: str) -> None:
+    ((which, arguments),) = re.findall(r"(-m seqdemo|-m training) (.*)", command)
+    try:
+        PARSERS[which].parse_args(shlex.split(arguments))
+    except SystemExit as left:
+        assert not left.code, command
+
+
+def test_every_option_that_is_named_exists() -> None:
+    parsers = [*PARSERS.values(), *(command for parser in PARSERS.values() for command in subcommands(parser))]
+    known = {option for parser in parsers for option in parser._option_string_actions}
+    known |= {option for name in SCRIPTS for option in re.findall(r'"(--[a-z-]+)"', (ROOT / name).read_text())}
+    named = {span.split()[0] for text in (README, CONTRIBUTING) for span in code_spans(text) if span.startswith("--")}
+    assert len(named) > 5 and named <= known
 
 
 @pytest.fixture(scope="session")
@@ -113,20 +156,24 @@ def app_address(surroundings: dict[str, str]) -> Iterator[str]:
     first_answer(f"http://127.0.0.1:{port}/", app)
     yield f"http://127.0.0.1:{port}"
     app.send_signal(signal.SIGTERM)
-    app.wait(20)
+    app.wait(PATIENCE)
+
+
+def test_the_toy_that_all_tests_share_is_trained_as_the_readme_says() -> None:
+    assert TOY in commands()
 
 
 @pytest.mark.readme
 def test_the_app_comes_up(app_address: str) -> None:
     assert set(commands()) >= SERVING
-    assert b"<html" in urllib.request.urlopen(app_address, timeout=10).read()
+    assert b"<html" in urllib.request.urlopen(app_address, timeout=PATIENCE).read()
 
 
-def first_answer(address: str, app: subprocess.Popen[bytes], seconds: float = 180) -> None:
-    end = time.monotonic() + seconds
+def first_answer(address: str, app: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end and app.poll() is None:
         try:
-            urllib.request.urlopen(address, timeout=5).close()
+            urllib.request.urlopen(address, timeout=PATIENCE).close()
             return
         except OSError:
             time.sleep(0.2)

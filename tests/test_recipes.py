@@ -1,28 +1,31 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from seqdemo import checkpoints
+from seqdemo import __main__ as terminal
+from seqdemo import hub as models
 from seqdemo.checkpoints.description import NAME
 from seqdemo.config import ModelConfig, SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.text import SPECIALS, Characters
+from tests.benchmarks.calibration import REFERENCE, calibration
+from tests.earlier import ANOTHER_SHAPE
+from tests.shared import Toy
 from training import __main__ as command_line
 from training import data as public_data
-from training.build import model_of, read_recipe, recipe_from, write_recipe
-from training.card import HUB_LICENCES
-from training.fit import Run
-from training.overrides import changed, described, listed
+from training.publish.card import HUB_LICENCES
 from training.recipes import RECIPES, Recipe
-from training.tasks import METRICS
+from training.run.build import model_of, read_recipe, recipe_from, write_recipe
+from training.run.fit import Run
+from training.run.overrides import changed, described, listed
+from training.tasks.task import METRICS
 
 LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz"])
 ENCODERS = {"complete": "none", "caption": "image"}
@@ -49,12 +52,27 @@ def test_a_plain_model_differs_from_its_twin_with_attention_in_little_but_that()
         assert one.model["decoder"].startswith("attend") and other.model["decoder"].startswith("context")
 
 
+def test_models_of_one_lesson_are_of_one_size() -> None:
+    def size(name: str, source: int, target: int) -> int:
+        letters = [Characters([*SPECIALS, *map(chr, range(1000, 996 + count))]) for count in (source, target)]
+        return sum(value.numel() for value in model_of(RECIPES[name], *letters).parameters())
+
+    hindi = [size(name, 30, 71) for name in RECIPES if name.startswith("transliterator-hi-")]
+    translators = [size(name, 6000, 6000) for name in ("translator-de-en", "translator-de-en-transformer")]
+    assert len(hindi) == 8
+    for sizes in (hindi, translators):
+        assert all(abs(each / sizes[0] - 1) < 0.1 for each in sizes), sizes
+
+
 def test_every_shipped_model_is_what_its_recipe_makes() -> None:
-    shipped = checkpoints.names()
+    shipped = models.names()
     assert shipped and set(shipped) <= set(RECIPES)
     for name in shipped:
-        recipe, found = RECIPES[name], checkpoints.load(name)
-        assert {field: found.config["model"][field] for field in recipe.model} == dict(recipe.model), name
+        recipe, found = RECIPES[name], models.load(name)
+        shape = ModelConfig(**found.config["model"])
+        sizes = {"source_vocabulary": shape.source_vocabulary, "encoder": shape.encoder}
+        made = ModelConfig(shape.target_vocabulary, **sizes, **recipe.model)
+        assert (shape == made) == (name not in ANOTHER_SHAPE), name
         assert (found.task, found.config["licence"]) == (recipe.task, recipe.licence)
 
 
@@ -152,7 +170,20 @@ def test_recipes_are_listed_and_described() -> None:
     assert re.search(r"label_smoothing +0.1", told) and re.search(r"  decoder +attend-after", told)
 
 
-COMMANDS = ("fit", "data", "evaluate", "compare", "card", "table", "gallery", "publish", "export", "recipes")
+COMMANDS = (
+    "fit",
+    "data",
+    "evaluate",
+    "compare",
+    "card",
+    "table",
+    "gallery",
+    "publish",
+    "export",
+    "recipes",
+    "looking",
+    "rounding",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -189,31 +220,59 @@ def test_the_command_line_shows_recipes_and_data(capsys: pytest.CaptureFixture[s
         (["fit", "revers"], "There is no recipe 'revers'; choose one of reverse"),
         (["fit", "reverse", "--set", "rate=x"], "rate must be a number"),
         (["fit", "reverse", "--device", "toaster"], "There is no device 'toaster' here"),
+        (["fit", "reverse", "--save-steps", "0"], "--save-steps must be 1 or more, not 0."),
+        (["fit", "reverse", "--save-seconds", "nan"], "--save-seconds must be above 0, not nan."),
+        (["fit", "reverse", "--threads", "-1"], "--threads must be 1 or more, not -1."),
         (["export", "nowhere"], "There is no run in nowhere"),
         (["data", "nothing"], "There is no data set 'nothing'"),
         (["card", "nowhere"], "nowhere/config.json: No such file or directory."),
+        (["card", "README.md"], "README.md/config.json: Not a directory."),
+        (["evaluate", "tests"], "tests is not a checkpoint: manifest.json is missing."),
         (["fit", "reverse", "--set", "source_language=xx yy"], "source_language must be a language code such as de"),
     ],
 )
 def test_mistakes_get_a_sentence(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(arguments) == 1
+    assert command_line.main(arguments) == 2  # as argparse, and as the command line of seqdemo
     assert told in capsys.readouterr().err
 
 
-def test_the_toy_is_learnt_within_a_minute_of_one_core(tmp_path: Path) -> None:
-    """In a process of its own, as a person does it; the clock is the processor's, so that a busy machine does not count."""
-    program = "import sys, time; from training.__main__ import main; print(main(sys.argv[1:]), time.process_time())"
-    arguments = [sys.executable, "-c", program, "fit", "reverse", "--out", str(tmp_path / "run")]
-    done = subprocess.run(arguments, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[-1]) < 60
-    run = Run(RECIPES["reverse"], public_data.load("reverse"), tmp_path / "run")
-    assert right(tmp_path / "run", run) >= 99.0
+@pytest.mark.parametrize("name, code", [("sacrebleu.metrics", 1), ("training.nothing", None), ("seqdemo", None)])
+def test_a_package_that_is_not_installed_gets_a_sentence(
+    name: str, code: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not one of our own modules: that would be an error in the code."""
+
+    def missing(*_: object) -> int:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(command_line, "run_recipes", missing)
+    monkeypatch.setattr(terminal, "work", missing)
+    for main, line, says in (
+        (command_line.main, ["recipes"], "pip install -e"),
+        (terminal.main, [], "source .venv/bin/activate"),
+    ):
+        if code is None:
+            with pytest.raises(ModuleNotFoundError):
+                main(line)
+        else:
+            assert main(line) == code
+            told = capsys.readouterr().err
+            assert f"{name} is not installed for this Python; " in told and says in told
+
+
+def test_the_toy_is_learnt_within_a_minute_of_one_core(toy: Toy, tmp_path: Path) -> None:
+    """In a process of its own, as a person does it. The clock is the processor's, so that a busy machine does not count; a slower
+    one has longer."""
+    assert toy.status == 0, toy.said
+    assert toy.seconds < 60 * max(1.0, calibration() / REFERENCE)
+    folder = shutil.copytree(toy.folder, tmp_path / "run")
+    run = Run(RECIPES["reverse"], public_data.load("reverse"), folder)
+    assert right(folder, run) >= 99.0
 
 
 def right(folder: Path, run: Run) -> float:
     """Per cent of the test strings, of up to ten letters, that the checkpoint reverses."""
     test = public_data.load("reverse").test.examples
-    model = checkpoints.load(folder).model
+    model = models.load(folder).model
     texts = run.task.outputs(model, test, SearchOptions(strategy="greedy", nbest=1))
     return 100 * sum(text in example.references for text, example in zip(texts, test)) / len(test)

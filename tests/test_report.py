@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from tests.small_runs import TEXT, WORDS, text, words
-from training import fit, report, watch
-from training.display import Display, Meter, Panelled, clock, display_for
-from training.fit import Run, Step
-from training.tasks import Score
+from training.run import fit, report, watch
+from training.run.display import Display, Meter, Panelled, clock, display_for
+from training.run.fit import Run, Step
+from training.tasks.task import Score
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_last_evaluation_stays_in_the_panel(run: Run) -> None:
 
 
 def test_elsewhere_there_are_plain_lines(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.display.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("training.run.display.LINE_SECONDS", 0.0)
     display = Display()
     with display.shown(run):
         run.progress.step = run.steps // 2
@@ -62,7 +62,7 @@ def test_elsewhere_there_are_plain_lines(run: Run, capsys: pytest.CaptureFixture
 
 def test_speed_and_time_left_are_those_of_this_session(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("training.display.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("training.run.display.time.monotonic", lambda: now[0])
     run.progress.step, run.steps = 10, 30
     meter = Meter(run)
     for _ in range(5):
@@ -103,7 +103,7 @@ def test_examples_are_sorted_by_their_own_score_and_shown_as_text(run: Run, monk
     source = run.task.dev[3].source
     outputs = ["<b>wrong</b>"] * len(run.task.dev)
     outputs[3] = source[::-1]
-    monkeypatch.setattr("training.tasks.PairTask.outputs", lambda *_: outputs)
+    monkeypatch.setattr("training.tasks.task.PairTask.outputs", lambda *_: outputs)
     fit.judge(run, Display())
     rows = report.scored(run, run.task)
     assert rows[-1] == ("100.0", source, source[::-1], source[::-1])

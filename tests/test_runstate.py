@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seqdemo.checkpoints import folder
 from seqdemo.errors import InputError
-from training import runstate
+from training.run import runstate
 
 
 def tensors(step: int) -> dict[str, Tensor]:
@@ -94,7 +94,7 @@ def test_a_write_that_fails_leaves_the_state_before_and_no_litter(
     monkeypatch.undo()
     said = str(runstate.unwritable(caught.value, tmp_path))
     assert ("the disk is full" if number == errno.ENOSPC else "read-only") in said
-    assert "state-00000001" in said and "is whole" in said and "--resume" in said
+    assert "state-00000001" in said and "is intact" in said and "--resume" in said
     assert step_of(tmp_path) == 1
     assert len(list(tmp_path.iterdir())) == 1
 

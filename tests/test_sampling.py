@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from seqdemo.config import SearchOptions
@@ -18,10 +18,11 @@ from tests.search_tables import BOS, EOS, PROCESSORS, Tables, check_tree, lookup
 SAMPLE = SearchOptions(strategy="sample")
 
 
-@pytest.mark.parametrize("case", [case for case in PROCESSORS if case["op"] in ("top_p", "top_k")], ids=lambda case: case["op"])
+@pytest.mark.parametrize("case", [case for case in PROCESSORS if "kept" in case], ids=lambda case: case["op"])
 def test_worked_examples_of_cutting_the_distribution(case: dict[str, Any]) -> None:
-    if case["op"] == "top_p":
-        kept = distribution(torch.tensor(case["probs"]).log(), 1.0, 0, case["p"])
+    if case["op"] != "top_k":
+        asked = {"top_p": 1.0, case["op"]: case.get("p", case.get("mass"))}
+        kept = distribution(torch.tensor(case["probs"]).log(), 1.0, 0, **asked)
     else:
         kept = distribution(torch.tensor(case["logits"]).float().log_softmax(1), 1.0, case["k"], 1.0)
     assert [sorted(row.nonzero().flatten().tolist()) for row in kept] == [sorted(tokens) for tokens in case["kept"]]
@@ -41,6 +42,29 @@ def test_what_is_drawn_from_is_the_formula(logits: list[float], temperature: flo
     whole = sum(expected.values())
     drawn_from = distribution(logp, temperature, top_k, top_p)[0].tolist()
     assert drawn_from == pytest.approx([expected.get(token, 0.0) / whole for token in range(len(logits))], abs=1e-5)
+
+
+@given(st.lists(st.floats(-6, 6), min_size=3, max_size=8), st.floats(0.05, 0.99), st.floats(0.0, 1.0))
+def test_typical_tokens_and_those_not_far_below_the_best(logits: list[float], mass: float, share: float) -> None:
+    """Of q over what min-p leaves: in the order of | -log q - entropy |, tokens are kept until their mass reaches the share."""
+    logp = torch.tensor([logits], dtype=torch.float64).log_softmax(1)
+    p = [math.exp(value) for value in logp[0].tolist()]
+    left = {token: value for token, value in enumerate(p) if value >= share * max(p) * (1 - 1e-9)}
+    q = {token: value / sum(left.values()) for token, value in left.items()}
+    entropy = -sum(value * math.log(value) for value in q.values() if value)
+    kept, reached = {}, 0.0
+    for token in sorted(q, key=lambda token: (round(abs(-math.log(q[token]) - entropy), 9), token)):
+        if reached >= mass - 1e-6:
+            break
+        kept[token] = q[token]
+        reached += q[token]
+    drawn_from = distribution(logp, 1.0, 0, 1.0, typical=mass, min_p=share)[0]
+    ties = len({round(abs(-math.log(value) - entropy), 9) for value in q.values()}) < len(q)
+    at_edge = any(abs(value - share * max(p)) < 1e-9 for value in p)
+    assume((not ties and not at_edge) or len(set(logits)) == len(logits))
+    assume(not ties)
+    whole = sum(kept.values())
+    assert drawn_from.tolist() == pytest.approx([kept.get(token, 0.0) / whole for token in range(len(logits))], abs=1e-5)
 
 
 def test_a_number_falls_on_the_token_whose_share_it_lies_in() -> None:

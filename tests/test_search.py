@@ -11,13 +11,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.records import Hypothesis, SearchTree, from_json, to_json
-from seqdemo.search import Found, search
-from seqdemo.search.ranking import Scoring, top
-from seqdemo.search.walk import without_repeats
+from seqdemo.search import SearchResult, search, word_rules
+from seqdemo.search.beam import top
+from seqdemo.search.hypotheses import Scoring
+from seqdemo.search.rules import NoRepeats, Now, Rules, rules_of
+from seqdemo.state import Logits
 from tests.search_tables import (
     BOS,
     CASES,
@@ -34,7 +37,9 @@ from tests.search_tables import (
     total_of,
 )
 
-FREE = {"hf_early_true": "true", "hf_early_false": "false", "hf_early_never": "never", "fairseq": "true"}
+# How each family stops and what becomes of the unfinished at the limit; those of fairseq count the last <eos> apart.
+FREE = {"hf_early_true": "true", "hf_early_false": "false", "hf_early_never": "never"}
+FAIRSEQ = ("fairseq", "diverse_groups", "siblings")
 
 
 def options_of(case: dict[str, Any]) -> tuple[SearchOptions, int]:
@@ -49,29 +54,27 @@ def options_of(case: dict[str, Any]) -> tuple[SearchOptions, int]:
         alpha=norm.get("alpha", 1.0),
         min_length=asked.get("min_len", 0),
         no_repeat=asked.get("no_repeat_ngram", 0),
-        finished="free" if family in FREE else "stay",
-        early=FREE.get(family, "false"),
-        at_limit="force" if family == "fairseq" else "cut",
+        may_repeat=tuple(asked.get("ngram_exempt", ())),
+        prefix=tuple(asked.get("target", ())),
+        groups=asked.get("groups", 1),
+        diversity=asked.get("strength", 0.0),
+        siblings=asked.get("rate", 0.0),
+        finished="leave" if family == "opennmt" else "free" if family in (*FREE, *FAIRSEQ) else "stay",
+        early="true" if family in FAIRSEQ else FREE.get(family, "false"),
+        at_limit="force" if family in FAIRSEQ else "cut",
         top_p=asked.get("top_p", 1.0),
     )
-    return options, asked["max_len"] + (family in ("fairseq", "forced"))
+    return options, asked["max_len"] + (family in (*FAIRSEQ, "forced"))
 
 
-def forced(lookup: Lookup, target: list[int]) -> Lookup:
-    """Every token but the target's is impossible; the target's keeps its own price."""
-
-    def only(read: tuple[int, ...]) -> list[float]:
-        wanted = target[len(read) - 1] if len(read) <= len(target) else None
-        return [logp if wanted in (None, token) else -math.inf for token, logp in enumerate(lookup(read))]
-
-    return only
+def test_no_case_is_missing() -> None:
+    families = {"stay", "greedy", "forced", "sample_deterministic", "opennmt", *FREE, *FAIRSEQ}
+    assert len(CASES) == 45 and {case["search"]["family"] for case in CASES} == families
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_worked_examples(case: dict[str, Any]) -> None:
     lookup = case_lookup(case)
-    if case["search"]["family"] == "forced":
-        lookup = forced(lookup, case["search"]["target"])
     options, limit = options_of(case)
     step, state = lookup_step(lookup)
     (found,) = search(step, state, 1, options, [limit], bos=case["bos_id"], eos=case["eos_id"])
@@ -83,12 +86,18 @@ def test_worked_examples(case: dict[str, Any]) -> None:
             [item["logprob"] for item in expected], rel=1e-6
         )
     check_tree(found.tree, case["eos_id"])
+    for step, listed in enumerate(case.get("trace", ())):
+        first = [node for node in found.tree if node.step == step and node.rank < options.beam]
+        assert [node.total for node in first] == pytest.approx(listed["logprobs"], abs=1e-6)
+        assert [node.token for node in first] == listed["ids"]
 
 
 @pytest.mark.parametrize("case", [case for case in PROCESSORS if case["op"] == "no_repeat_ngram"], ids=str)
 def test_repeated_ngrams_are_banned(case: dict[str, Any]) -> None:
     logp_KV = torch.zeros(len(case["context"]), case["vocab"])
-    masked_KV = without_repeats(logp_KV, torch.tensor(case["context"]), case["n"])
+    rules, rows_K = Rules([NoRepeats(case["n"])]), torch.zeros(len(logp_KV), dtype=torch.long)
+    said = rules.start(case["context"])
+    masked_KV = rules.apply(Logits.of(logp_KV), Now(0, rows_K, rows_K + 9, EOS), said).values_KV
     assert [row.isinf().nonzero().flatten().tolist() for row in masked_KV] == case["banned"]
     assert not logp_KV.isinf().any()  # the model's own answer is left as it was
 
@@ -121,22 +130,29 @@ def best_of(slots: Sequence[Slot], count: int, options: SearchOptions) -> list[S
 
 
 def beam_in_full(lookup: Lookup, options: SearchOptions, limit: int) -> list[tuple[int, ...]]:
-    """Both rules, one hypothesis at a time."""
+    """All three rules, one hypothesis at a time."""
     slots: list[Slot] = [(0.0, (), False)]
     bank: list[Slot] = []
+    best_ended = False
     for written in range(1, limit + 1):
         found = continuations(lookup, slots, options, written == limit)[: 2 * options.beam]
         if not found:
             break
         front = found[: options.beam]
+        best_ended = best_ended or front[0][2]
         if options.finished == "stay":
             slots = front
             if all(ended for *_, ended in slots):
                 break
             continue
-        slots = [slot for slot in found if not slot[2]][: options.beam]
-        bank = best_of([*bank, *(slot for slot in front if slot[2] or written == limit)], options.beam, options)
-        if not slots or (len(bank) == options.beam and hopeless(slots[0][0], written, limit, score(bank[-1], options), options)):
+        leaving = options.finished == "leave"
+        places = options.nbest if leaving else max(1, math.ceil(options.patience * options.beam))
+        slots = [slot for slot in (front if leaving else found) if not slot[2]][: options.beam]
+        bank = best_of([*bank, *(slot for slot in front if slot[2] or written == limit)], places, options)
+        full = len(bank) == places
+        if not slots or (leaving and full and best_ended):
+            break
+        if not leaving and full and hopeless(slots[0][0], written, limit, score(bank[-1], options), options):
             break
     return [tokens for _, tokens, _ in best_of(bank or slots, options.nbest, options)]
 
@@ -154,8 +170,9 @@ beam_options = st.builds(
     alpha=st.sampled_from([-1.0, 0.0, 0.6, 1.0, 2.0]),
     min_length=st.integers(0, 2),
     no_repeat=st.integers(0, 3),
-    finished=st.sampled_from(["stay", "free"]),
+    finished=st.sampled_from(["stay", "free", "leave"]),
     early=st.sampled_from(["true", "false", "never"]),
+    patience=st.sampled_from([0.5, 1.0, 1.0, 2.0]),
     at_limit=st.sampled_from(["cut", "force"]),
 )
 tables = st.builds(
@@ -191,7 +208,7 @@ def test_equal_candidates_go_by_hypothesis_and_then_by_token(seed: int, beam: in
 # ------------------------------------------------------------------------------------------------------------ properties
 
 
-def check_found(found: Found, options: SearchOptions, table: Tables, sentence: int = 0) -> None:
+def check_found(found: SearchResult, options: SearchOptions, table: Tables, sentence: int = 0) -> None:
     check_tree(found.tree)
     scores = [hypothesis.score for hypothesis in found.hypotheses]
     assert scores == sorted(scores, reverse=True)
@@ -220,7 +237,9 @@ def test_totals_and_scores_add_up(table: Tables, options: SearchOptions) -> None
     (found,) = search(table.step, table.start(), 1, options, [6])
     check_found(found, options, table)
     outputs = [hypothesis.tokens for hypothesis in found.hypotheses]
-    assert len(set(outputs)) == len(outputs) <= min(options.nbest, options.beam)
+    bank = math.ceil(options.patience * options.beam)
+    most = {"stay": options.beam, "free": bank, "leave": options.nbest}[options.finished]
+    assert len(set(outputs)) == len(outputs) <= min(options.nbest, most)
 
 
 @given(tables, st.integers(1, 6), st.sampled_from(["stay", "free"]))
@@ -352,6 +371,23 @@ def test_coverage_counts_real_positions_only(seed: int, options: SearchOptions) 
         check_found(found, options, table, sentence)
 
 
+@given(st.integers(0, 10_000), st.one_of(any_options, st.builds(SearchOptions, beam=st.just(60))))
+def test_logits_are_searched_as_their_log_probabilities_are(seed: int, options: SearchOptions) -> None:
+    """In double precision, and shifted by amounts without rounding, so that both are the same to the last bit."""
+    table = Tables(seed, 2, 6, 4, banned=0.2)
+    table.logp, table.weights = table.logp.double().mul(2**20).round().div(2**20), table.weights.double()
+
+    def as_logits(tokens_K: Tensor, state: Any) -> tuple[Logits, Any]:
+        logp_KV, state = table.step(tokens_K, state)
+        shift_K1 = (tokens_K[:, None] - 2).double() * 3
+        return Logits(logp_KV + shift_K1, shift_K1), state
+
+    plain, logits = (search(step, table.start(), 2, options, [7, 5]) for step in (table.step, as_logits))
+    for one, other in zip(plain, logits):
+        assert one.hypotheses == other.hypotheses
+        assert to_json(one.tree) == to_json(other.tree)
+
+
 def test_coverage_needs_attention() -> None:
     step, state = lookup_step(lambda read: [0.0] * 4)
     with pytest.raises(InputError, match="needs a model with attention"):
@@ -370,8 +406,8 @@ def test_nothing_below_a_prefix_outreaches_it(
     reach = scoring.reach(total, shortest, longest)
     assert scoring.score(total + rest, length, coverage) <= reach + 1e-9 * (1 + abs(reach))
     assert reach in (scoring.score(total, shortest), scoring.score(total, longest))
-    in_tensors = scoring.reach(torch.tensor([total], dtype=torch.float64), shortest, torch.tensor([longest]))
-    assert in_tensors.item() == pytest.approx(reach)
+    in_arrays = scoring.reach(np.array([total]), shortest, np.array([longest]))
+    assert in_arrays.item() == pytest.approx(reach)
 
 
 def test_records_go_through_json() -> None:
@@ -396,16 +432,25 @@ def test_a_finished_hypothesis_can_be_pushed_out_where_it_stays_but_not_where_it
     assert stay.hypotheses[0].total == pytest.approx(total_of(lookup, (3, 4, EOS))) == pytest.approx(math.log(0.175))
 
 
+def search_name(options: SearchOptions) -> str:
+    return "-".join(map(str, (options.strategy, options.finished, options.beam, options.groups, options.siblings)))
+
+
 EVERY_SEARCH = [
     SearchOptions(strategy="greedy"),
     SearchOptions(),
     SearchOptions(finished="free"),
+    SearchOptions(finished="leave"),
+    SearchOptions(beam=60),
+    SearchOptions(beam=4, groups=2),
+    SearchOptions(siblings=0.1),
+    SearchOptions(strategy="stochastic"),
     SearchOptions(strategy="sample", samples=5),
     SearchOptions(strategy="exact"),
 ]
 
 
-@pytest.mark.parametrize("options", EVERY_SEARCH, ids=lambda options: f"{options.strategy}-{options.finished}")
+@pytest.mark.parametrize("options", EVERY_SEARCH, ids=search_name)
 def test_a_dead_end_gives_back_what_was_written(options: SearchOptions) -> None:
     """After two tokens nothing is possible."""
     step, state = lookup_step(
@@ -414,15 +459,34 @@ def test_a_dead_end_gives_back_what_was_written(options: SearchOptions) -> None:
     (found,) = search(step, state, 1, options, [9])
     assert found.hypotheses and not any(hypothesis.finished for hypothesis in found.hypotheses)
     best = found.hypotheses[0]
-    assert best.tokens == (3, 3) or options.strategy == "sample"
+    assert best.tokens == (3, 3) or options.strategy in ("sample", "stochastic")
     assert len(best.tokens) == 2 and found.tree.tokens(best.node) == best.tokens
 
 
-@pytest.mark.parametrize("options", EVERY_SEARCH, ids=lambda options: f"{options.strategy}-{options.finished}")
+@pytest.mark.parametrize("options", EVERY_SEARCH, ids=search_name)
 def test_where_nothing_is_possible_the_output_is_empty_and_unfinished(options: SearchOptions) -> None:
     step, state = lookup_step(lambda read: [-math.inf] * 5)
     (found,) = search(step, state, 1, options, [3])
     assert found.hypotheses[0] == Hypothesis((), (), 0.0, 0.0, False)
+
+
+@pytest.mark.parametrize("options", EVERY_SEARCH, ids=search_name)
+@pytest.mark.parametrize("wrong", [math.nan, math.inf], ids=str)
+@pytest.mark.parametrize("as_logits", [False, True], ids=["log-probabilities", "logits"])
+@pytest.mark.parametrize("record", [True, False], ids=["recorded", "bare"])
+def test_scores_that_are_no_numbers_are_blamed_on_the_weights(
+    options: SearchOptions, wrong: float, as_logits: bool, record: bool
+) -> None:
+    """One value at the second step, in a row that would not have been chosen."""
+    step, state = lookup_step(lambda read: [-9.0, -8.0, -7.0, -0.7, wrong if len(read) == 2 else -0.8])
+
+    def logits(tokens_K: Tensor, state: Any) -> tuple[Logits, Any]:
+        values_KV, state = step(tokens_K, state)
+        return Logits(values_KV, values_KV.logsumexp(1, keepdim=True)), state
+
+    for rules in ([], word_rules(options, EOS, required=[[(3, 3)]]), rules_of(SearchOptions(repetition_penalty=1.1))):
+        with pytest.raises(InputError, match="NaN or infinite, so its weights are broken"):
+            search(logits if as_logits else step, state, 1, options, [5], rules=rules, record=record)
 
 
 def test_cancelling_cuts_at_once() -> None:

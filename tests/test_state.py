@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqdemo.state import Memory, join, select
+from seqdemo.state import Memory, grown, join, select
 
 
 class Layer(NamedTuple):
@@ -58,7 +58,7 @@ def test_with_sentences_the_memory_keeps_only_those() -> None:
     moved = select(state, torch.tensor([4, 5, 0, 1]), torch.tensor([2, 0]))
     assert torch.equal(moved.memory.states_BSH, state.memory.states_BSH[[2, 0]])
     assert torch.equal(moved.memory.summary_BH, state.memory.summary_BH[[2, 0]])
-    assert type(moved.memory) is Memory and moved.memory.keys_BSA is None
+    assert type(moved.memory) is Memory and moved.memory.prepared is None
     assert moved.position_K.tolist() == [4, 5, 0, 1]
 
 
@@ -84,3 +84,55 @@ def test_a_state_taken_apart_and_joined_is_whole_again(sentences: int, beams: in
     assert torch.equal(whole.position_K, state.position_K) and torch.equal(whole.notes["seen"], state.notes["seen"])
     assert all(torch.equal(one, other) for one, other in zip(whole.layers[1], state.layers[1]))
     assert torch.equal(whole.memory.states_BSH, state.memory.states_BSH) and whole.memory.padding_B1S is None
+
+
+class Growing(NamedTuple):
+    """A state whose second leaf holds one entry for each token that was read."""
+
+    position_K: Tensor
+    read_KTE: Tensor
+    memory: Memory
+
+
+def reading(texts: list[list[int]]) -> Growing:
+    """Each row by itself, then all joined."""
+    states = []
+    for sentence, text in enumerate(texts):
+        state = Growing(
+            torch.zeros(1, dtype=torch.long), torch.zeros(1, 0, 2), select(memory_of(len(texts)), *[torch.tensor([sentence])] * 2)
+        )
+        for token in text:
+            state = read_one(state, torch.tensor([token]))
+        states.append(state)
+    return join(states)  # type: ignore[no-any-return]
+
+
+def read_one(state: Growing, tokens_K: Tensor) -> Growing:
+    new_KE = tokens_K[:, None].float().expand(-1, 2)
+    return Growing(state.position_K + 1, grown(state.read_KTE, new_KE, state.position_K), state.memory)
+
+
+@given(st.lists(st.lists(st.integers(1, 9), max_size=5), min_size=1, max_size=4), st.integers(1, 3), st.data())
+def test_a_leaf_that_grows_holds_each_rows_own_text_and_nothing_after_it(
+    texts: list[list[int]], more: int, data: st.DataObject
+) -> None:
+    state = reading(texts)
+    for _ in range(more):
+        tokens = [data.draw(st.integers(1, 9)) for _ in texts]
+        before = state.read_KTE.clone()
+        after = read_one(state, torch.tensor(tokens))
+        assert torch.equal(state.read_KTE, before), "the state before is as it was"
+        texts = [[*text, token] for text, token in zip(texts, tokens)]
+        chosen = data.draw(st.permutations(range(len(texts))))
+        state, texts = select(after, torch.tensor(chosen), torch.tensor(chosen)), [texts[row] for row in chosen]
+    assert state.position_K.tolist() == [len(text) for text in texts]
+    for text, row_TE in zip(texts, state.read_KTE):
+        assert row_TE[:, 0].tolist() == text + [0] * (len(row_TE) - len(text))
+
+
+def test_a_memory_may_hold_any_nest() -> None:
+    nest = {"layers": (rows(3), (rows(3) + 5, None)), "name": "kept"}
+    moved = select(memory_of(3)._replace(prepared=nest), torch.tensor([0]), torch.tensor([2, 0])).prepared
+    assert moved["layers"][0].tolist() == rows(3)[[2, 0]].tolist() and moved["layers"][1][1] is None and moved["name"] == "kept"
+    back = join([select(memory_of(3)._replace(prepared=nest), torch.tensor([one]), torch.tensor([one])) for one in range(3)])
+    assert torch.equal(back.prepared["layers"][1][0], rows(3) + 5)

@@ -1,4 +1,4 @@
-"""Tokenizers: there and back, unknown pieces, tags, texts as a person would write them, and texts nobody would."""
+"""Tokenizers: round trips, unknown pieces, tags, ordinary texts and strange ones."""
 
 from __future__ import annotations
 

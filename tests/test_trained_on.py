@@ -2,22 +2,26 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from seqdemo import checkpoints
+from seqdemo import hub as models
 from seqdemo.checkpoints.description import check_config
 from seqdemo.errors import InputError
+from tests.earlier import EARLIER
 from tests.small_runs import WORDS, train, words
-from training import card, compare, evaluate, export
 from training import data as public_data
 from training.data.public import FINGERPRINTS
-from training.overrides import changed
-from training.recipes import RECIPES
-from training.resume import Start
+from training.measure import compare, evaluate
+from training.publish import card
+from training.recipes import RECIPES, Recipe
+from training.run import export, origin
+from training.run.overrides import changed
+from training.run.resume import Start
 
 SHORT = replace(WORDS, epochs=0.3, evaluations=1)
 PLAN = evaluate.Plan(beams=(1,), sample=5, exact=1, expansions=20)
@@ -32,8 +36,45 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_writes_what_it_was_trained_on(run: Path) -> None:
-    config = checkpoints.load(run).config
-    assert config["trained_on"] == {"data": "words", "fingerprint": words().fingerprint, "verified": False, "changes": []}
+    config = models.load(run).config
+    trained_on = config["trained_on"]
+    known = {"data": "words", "fingerprint": words().fingerprint, "verified": False, "changes": []}
+    assert {key: trained_on[key] for key in known} == known
+    assert trained_on["recipe"] == export.values(SHORT) and trained_on["recipe"]["rate"] == SHORT.rate
+    assert trained_on["commits"] == origin.commits_of(run / "state") == list(filter(None, [origin.commit()]))
+
+
+def test_every_commit_that_worked_at_a_run_is_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert origin.commits_of(tmp_path) == []
+    for now in ("a", "a", "", "b", "a"):
+        monkeypatch.setattr(origin, "commit", lambda now=now: now)
+        origin.note_commit(tmp_path)
+    assert origin.commits_of(tmp_path) == ["a", "b"]
+
+
+def test_a_commit_is_told_with_whether_files_differ_from_it(tmp_path: Path) -> None:
+    assert origin.commit(tmp_path) == "", "no repository"
+    file = tmp_path / "file"
+    file.write_text("1")
+    for command in (["init"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-m", "one"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True, capture_output=True)
+    head = origin.git(tmp_path, "rev-parse", "HEAD")
+    assert len(head) == 40 and origin.commit(tmp_path) == head
+    (tmp_path / "another").write_text("not of the repository")
+    assert origin.commit(tmp_path) == head
+    file.write_text("2")
+    assert origin.commit(tmp_path) == f"{head} with changes"
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_a_shipped_model_has_its_recipes_values_and_data(name: str) -> None:
+    trained_on = models.load(name).config.get("trained_on", {})
+    if trained_on:
+        assert (trained_on["changes"], trained_on["fingerprint"]) == ([], FINGERPRINTS[RECIPES[name].data])
+    assert ("recipe" not in trained_on) == (name in EARLIER)
+    if name not in EARLIER:
+        plain = Recipe(name=name, task=RECIPES[name].task, data=RECIPES[name].data, minutes=1, model={})
+        assert {**export.values(plain), **trained_on["recipe"]} == export.values(RECIPES[name])
 
 
 def test_recorded_data_are_known_by_their_fingerprint(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +99,7 @@ def test_figures_do_not_outlive_the_weights_they_were_measured_of(
     card.write(folder)
     train(replace(SHORT, seed=2), folder, Start(fresh=True))
     assert not (folder / "metrics.json").exists() and not (folder / "README.md").exists()
-    assert checkpoints.load(folder).card == "" and "Not measured yet" in card.render(folder)
+    assert models.load(folder).card == "" and "Not measured yet" in card.render(folder)
 
 
 def test_a_model_of_other_data_is_not_compared(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +126,7 @@ def test_a_model_of_other_data_is_not_verified_on_the_recorded_ones(run: Path, m
     found = evaluate.evaluate(run, split="dev", plan=PLAN)
     assert found["data"]["verified"] is False
     assert found["data"]["refusal"].startswith("words was trained on other splits of words than the recorded ones")
-    checkpoint = checkpoints.load(run)
+    checkpoint = models.load(run)
     checkpoint.config["trained_on"]["verified"] = True
     assert evaluate.refusal_of(checkpoint) == ""
     del checkpoint.config["trained_on"]
@@ -95,8 +136,12 @@ def test_a_model_of_other_data_is_not_verified_on_the_recorded_ones(run: Path, m
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("words", "exactly data, fingerprint, verified and changes"),
-        ({"data": "words"}, "exactly data, fingerprint, verified and changes"),
+        ("words", "must have data, fingerprint, verified and changes"),
+        ({"data": "words"}, "must have data, fingerprint, verified and changes"),
+        ({"data": "w", "fingerprint": "0", "verified": True, "changes": [], "colour": 1}, "may have recipe and commits"),
+        ({"data": "w", "fingerprint": "0", "verified": True, "changes": [], "recipe": 1}, "recipe must be an object"),
+        ({"data": "w", "fingerprint": "0", "verified": True, "changes": [], "commits": "a"}, "commits must be a list"),
+        ({"data": "w", "fingerprint": "0", "verified": True, "changes": [], "commits": [1]}, "must be a text"),
         ({"data": "words", "fingerprint": "0", "verified": 1, "changes": []}, "verified must be true or false"),
         ({"data": "words", "fingerprint": "0", "verified": True, "changes": "rate=1"}, "changes must be a list"),
         ({"data": "words", "fingerprint": "0", "verified": True, "changes": [1]}, "must be a text"),
@@ -119,5 +164,10 @@ def test_the_card_of_a_run_says_how_to_load_it_and_how_it_was_trained(
     written = card.licences(config, {})
     assert "`python -m training fit reverse --set rate=0.001 --set 'languages=hi, ta'`" in written and "Dakshina" in written
     assert "`python -m training fit reverse`" in card.licences({**config, "trained_on": {**trained_on, "changes": []}}, {})
+    assert "Its recipe" not in written
+    more = {"recipe": {"epochs": 3, "spread": 0.0, "weigh": {}}, "commits": ["a" * 40 + " with changes", "b" * 40]}
+    told = card.licences({**config, "trained_on": {**trained_on, **more}}, {})
+    assert f"Its recipe has epochs 3; its data have the fingerprint `0`...; the code was that of commit `{'a' * 12}` with" in told
+    assert f"and `{'b' * 12}`." in told
     monkeypatch.setenv("SEQDEMO_CHECKPOINTS", str(run.parent))
     assert 'load("words")' in card.render(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from itertools import product
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from seqdemo.cnn import EfficientNetLite
-from seqdemo.config import CELL_NAMES, CNN_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
+from seqdemo.config import CNN_NAMES, DECODER_NAMES, SCORE_NAMES, ModelConfig
+from seqdemo.equations import EQUATIONS
 from seqdemo.errors import InputError
-from seqdemo.ui import checks, pages
-from seqdemo.ui.answers import Answers
+from seqdemo.network.cnn import EfficientNetLite
+from seqdemo.ui import assets, pages
+from seqdemo.ui.answers import Answers, visitor_models
 from seqdemo.ui.cards import headline_of, language_title
 from seqdemo.ui.catalogue import Catalogue, opening, photographs
+from seqdemo.ui.fields import TASKS
 from seqdemo.ui.freeze import freeze
 from seqdemo.ui.sizes import GRIDS, sizes
 from tests.toy_app import ToyService, toy_app, write_cards
@@ -83,7 +86,7 @@ def test_a_frozen_result_of_another_model_or_question_is_not_shown(answers: Answ
         assert Catalogue(tmp_path).frozen_answer("translate") is not None
 
 
-@pytest.mark.parametrize("task", checks.TASKS)
+@pytest.mark.parametrize("task", TASKS)
 def test_every_page_opens_with_a_worked_result_of_the_models_that_ship(root: Path, task: str) -> None:
     assert Catalogue(root / "checkpoints").frozen_answer(task) is not None, "run python -m seqdemo.ui.freeze"
 
@@ -99,7 +102,7 @@ def test_an_example_opens_with_the_model_it_was_mined_with(tmp_path: Path) -> No
 def test_example_photographs_name_their_authors() -> None:
     listed = photographs()
     assert len(listed) >= 6
-    assert all("Photograph:" in row["shows"] and row["thumbnail"].startswith("data:image/jpeg") for row in listed)
+    assert all("Photograph:" in row["credit"] and row["thumbnail"].startswith("data:image/webp") for row in listed)
 
 
 def test_no_example_photograph_leads_out_of_its_folder(answers: Answers) -> None:
@@ -109,7 +112,7 @@ def test_no_example_photograph_leads_out_of_its_folder(answers: Answers) -> None
 
 
 COMBINATIONS = [
-    *({"cell": cell, "decoder": decoder} for cell, decoder in product(CELL_NAMES, DECODER_NAMES)),
+    *({"cell": cell, "decoder": decoder} for cell, decoder in product(EQUATIONS, DECODER_NAMES)),
     *({"score": score, "decoder": "attend-after", "decoder_hidden": 12} for score in SCORE_NAMES),
     {"decoder_layers": 2, "encoder_layers": 2, "bidirectional": False, "score": "additive"},
     {"features": 0, "share_embeddings": True},
@@ -118,16 +121,26 @@ COMBINATIONS = [
     {"encoder": "image", "cnn": "efficientnet-lite2", "decoder": "context-each"},
     {"encoder": "none"},
     {"encoder": "none", "features": 0, "decoder_layers": 3, "cell": "gru"},
-]
+    {"decoder": "transformer", "embedding": 8, "attention_heads": 2, "feed_forward": 12, "features": 0, "encoder_layers": 2},
+    {
+        "decoder": "transformer", "embedding": 8, "attention_heads": 2, "feed_forward": 12, "features": 0, "decoder_layers": 4,
+        "share_embeddings": True, "tie_readout": True,
+    },
+    {"decoder": "single", "bidirectional": False, "encoder_hidden": 10},
+    {"decoder": "single", "bidirectional": False, "encoder_hidden": 10, "cell": "gru", "encoder_layers": 2, "decoder_layers": 2},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", COMBINATIONS, ids=lambda changes: "-".join(map(str, changes.values())))
 def test_the_formulas_count_every_parameter(changes: dict[str, Any]) -> None:
-    from seqdemo.model import LanguageModel, Seq2Seq
+    from seqdemo.network.model import LanguageModel, Seq2Seq
+    from seqdemo.network.single import Single
+    from seqdemo.network.transformer import Transformer
 
     small = {"target_vocabulary": 11, "source_vocabulary": 11, "embedding": 6, "encoder_hidden": 6, "decoder_hidden": 10}
     config = ModelConfig(**{**small, "attention": 7, "features": 8, **changes})  # type: ignore[arg-type]
-    model = LanguageModel(config) if config.encoder == "none" else Seq2Seq(config)
+    writer = LanguageModel if config.encoder == "none" else Seq2Seq
+    model = (Transformer if config.is_transformer else Single if config.is_single else writer)(config)
     held = sum(parameter.numel() for name, parameter in model.named_parameters() if not name.startswith("encoder.cnn."))
     found = sizes(config)
     assert found["parameters"] == held
@@ -145,7 +158,7 @@ def test_grids_are_those_of_the_networks() -> None:
 
 
 class Shelf:
-    """Hands out one model, telling its progress; knows no other."""
+    """Loads one model and reports progress; it has no other."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.config = config
@@ -166,7 +179,7 @@ def test_a_visitor_s_model_is_named_by_its_commit(answers: Answers, tmp_path: Pa
     loaded = told[-1]["loaded"]
     assert loaded["name"] == "user/model@" + "a" * 40 and loaded["task"] == "translate"
     assert loaded["card"] == "# Card <b>"
-    assert checks.visitor_models([loaded["name"], "user/model", "../x@" + "a" * 40, 5]) == [loaded["name"]]
+    assert visitor_models([loaded["name"], "user/model", "../x@" + "a" * 40, 5]) == [loaded["name"]]
     wrong = answers.load({"load": {"repo": "user/none"}}, lambda *_: None, lambda: False)
     assert wrong == {"error": "There is no repository of that name."}
     assert "error" in answers.load(None, lambda *_: None, lambda: False)
@@ -214,5 +227,19 @@ def test_mined_examples_bring_their_columns(tmp_path: Path) -> None:
     examples = catalogue.examples("translate")
     assert [row["text"] for row in examples] == ["x" * 90, "wide", "short"] and examples[0]["title"] == "Greedy loses"
     start = catalogue.setup("translate")["start"]
-    assert start["text"] == "short" and start["columns"]["A"]["options"]["strategy"] == "greedy"
+    assert start["text"] == "x" * 90 and start["columns"]["A"]["options"]["strategy"] == "greedy"
     assert opening([gallery_row("wide", columns=wide)])["text"] == "wide" and opening([]) == {}
+
+
+@pytest.mark.parametrize("task", ["translate", "transliterate", "caption", "complete"])
+def test_a_first_visit_takes_160_kilobytes_and_a_second_20(task: str) -> None:
+    """Of the project's own: scripts, sheet, worked result with its photograph, and what the page's document holds of ours."""
+    catalogue = Catalogue(Path(__file__).parents[1] / "checkpoints")
+    if not catalogue.names(task):
+        pytest.skip("no model for this page is bundled")
+    content = pages.content(catalogue, task)
+    in_document = len(gzip.compress(json.dumps(content).encode(), 5))
+    kept = [*assets.pages().values(), assets.served(content["frozen"])]
+    assert all(kept), "a page opens with a worked result"
+    assert in_document <= 20_000
+    assert in_document + sum(len(assets.packed(asset, "br")) for asset in kept if asset) <= 160_000

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from seqdemo.checkpoints import Checkpoint, load, save
+from seqdemo.checkpoints import Checkpoint, save
 from seqdemo.config import EOS, ModelConfig
-from seqdemo.model import LanguageModel, Seq2Seq
+from seqdemo.hub import load
+from seqdemo.network.model import LanguageModel, Seq2Seq
 from seqdemo.text import Characters, Subwords, Words
 
 SIZES: dict[str, Any] = {"embedding": 16, "encoder_hidden": 12, "decoder_hidden": 20, "attention": 12, "features": 16}

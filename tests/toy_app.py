@@ -15,8 +15,9 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
 from seqdemo.config import ModelConfig  # noqa: E402
-from seqdemo.edits import AttentionBlend, Ban, Force  # noqa: E402
+from seqdemo.edits import AttentionBlend, Ban, Force, is_word  # noqa: E402
 from seqdemo.errors import InputError  # noqa: E402
+from seqdemo.findings import Badge  # noqa: E402
 from seqdemo.images import read_picture  # noqa: E402
 from seqdemo.records import Price  # noqa: E402
 from seqdemo.ui import launch  # noqa: E402
@@ -34,6 +35,15 @@ class ToyRun:
     texts: Any
     certificate: Any = None
     prices: tuple[Any, ...] = ()
+    own_prices: tuple[Any, ...] = ()
+    edits: tuple[Any, ...] = ()
+
+
+class Vocabulary(SimpleNamespace):
+    """A tokenizer of the toy: its methods, and how many pieces it has."""
+
+    def __len__(self) -> int:
+        return int(self.size)
 
 
 class ToyService:
@@ -56,10 +66,11 @@ class ToyService:
         model = toy.Toy.of(text + question.checkpoint, toy.LETTERS if letters else toy.PIECES)
         given = len(pieces) if question.checkpoint.startswith("letters") else 0
         for edit in question.edits:
-            self.apply(model, edit if isinstance(edit, AttentionBlend) else replace(edit, position=edit.position - given))
+            self.apply(model, replace(edit, position=edit.position - given) if isinstance(edit, (Force, Ban)) else edit)
         tree, found = toy.beam(model, question.options)
         attention = "plain" not in question.checkpoint
         trace = toy.replay(model, pieces, found[0].tokens, attention=attention)
+        looked = pieces
         if photo:
             pieces, trace = (), replace(trace, source=())
         if question.checkpoint.startswith("letters"):
@@ -70,12 +81,32 @@ class ToyService:
         prices = (Price("tokens", -0.5, -6.0, -6.5),) if question.edits else ()
         picture = read_picture(question.given, 64) if photo else None
         prompt = SimpleNamespace(pieces=SimpleNamespace(strings=pieces, known=known), far=far, picture=picture)
-        run = ToyRun(prompt, tree, found, texts, prices=prices)
-        checkpoint = SimpleNamespace(target_text=SimpleNamespace(piece=model.pieces.__getitem__))
-        return SimpleNamespace(run=run, checkpoint=checkpoint, trace=trace, model=model, pieces=pieces, attention=attention)
+        own = tuple(Price("tokens", -0.25 * (number + 1), -6.0, -6.25, edit=number) for number in range(len(question.edits)))
+        run = ToyRun(prompt, tree, found, texts, prices=prices, own_prices=own, edits=question.edits)
+        checkpoint = self.checkpoint(question.checkpoint)
+        return SimpleNamespace(run=run, checkpoint=checkpoint, trace=trace, model=model, pieces=looked, attention=attention)
+
+    def checkpoint(self, name: str, revision: str = "") -> Any:
+        pieces = toy.LETTERS if name.startswith(("translit", "letters")) else toy.PIECES
+
+        def decode(tokens: Any) -> str:
+            return "".join(pieces[token] for token in tokens if token > 2).replace("▁", " ").strip()
+
+        def index(piece: str) -> int | None:
+            return pieces.index(piece) if piece in pieces else None
+
+        def spellings(word: str) -> Any:
+            return tuple((index(piece),) for piece in (word, "▁" + word) if index(piece) is not None)
+
+        text = Vocabulary(size=len(pieces), piece=pieces.__getitem__, index=index, decode=decode, spellings=spellings)
+        return SimpleNamespace(languages=[], target_text=text, model=SimpleNamespace(config=ModelConfig(40, 40)))
 
     def given_pieces(self, question: Question) -> int:
         return len(question.given)
+
+    def badges(self, found: Any) -> tuple[Any, ...]:
+        told = Badge(0.4, -0.25, -0.5, "1.5x less likely at this place; the whole sentence 1.6x less likely than greedy's")
+        return tuple(told if is_word(edit) else None for edit in found.run.edits)
 
     def best_trace(self, found: Any) -> Any:
         return found.trace
@@ -108,9 +139,10 @@ class ToyService:
         tokens = (*(found.model.pieces.index("▁" + word) for word in target.split()), 2)
         return toy.replay(found.model, found.pieces, tokens, attention=found.attention)
 
-    def replay(self, question: Question, tokens: tuple[int, ...]) -> Any:
-        found = self.run(question)
-        return toy.replay(found.model, found.pieces, tokens, attention=found.attention)
+    def replay(self, question: Question, tokens: tuple[int, ...], progress: Any = None, cancel: Any = None) -> Any:
+        found = self.run(question, progress, cancel)
+        trace = toy.replay(found.model, found.pieces, tokens, attention=found.attention)
+        return replace(trace, source=()) if isinstance(question.given, bytes) else trace
 
 
 def tracker(unit: int, measure: str = "auc") -> dict[str, Any]:
@@ -120,8 +152,41 @@ def tracker(unit: int, measure: str = "auc") -> dict[str, Any]:
 MEASURED: dict[str, dict[str, Any]] = {
     "letters-english": {"units": {"state": "cell", "quotation": tracker(3)}, "text": {"nats_per_character": 1.25}},
     "letters-of-code": {"units": {"comment": tracker(2), "indentation": tracker(1, "correlation")}},
+    "translator-de-en": {"looking": {"sentences": 500, "links": 3533, "error": {"-1": 96.9, "0": 37.7, "+1": 97.5}}},
+    "transliterator": {
+        "looking": {
+            "words": 900,
+            "right": {"-1": 10.0, "0": 93.0, "+1": 11.0},
+            "languages": {"ur": {"words": 120, "right": {"-1": 98.5, "0": 0.25, "+1": 0.0}}},
+        }
+    },
     "captioner": {"pointing": {"phrases": 500, "without_reference": 1, "word": 58.0, "mean_map": 53.5, "centre": 56.25}},
 }
+
+
+CARD = """---
+license: none
+---
+
+# {name}
+
+It spells `<b>words</b>` and **means** it; [a link](https://example.org/), [no link](javascript:alert(1)).
+Its picture: ![a map](map.png) <img src=x onerror="window.hacked=1">
+
+* one point,
+  which goes on
+* another
+
+## Figures
+
+| test | BLEU |
+|---|---|
+| toy | 30.0 |
+
+```python
+load("{name}")  # not a # heading
+```
+"""
 
 
 def write_cards(root: Path) -> None:
@@ -152,12 +217,14 @@ def write_cards(root: Path) -> None:
         }
         (folder / "config.json").write_text(json.dumps(config))
         scores = (30.0, 33.0, 31.0, 29.5) if decoder == "attend-after" else (31.0, 29.0, 21.0, 12.0)
+        column = "top1" if task == "transliterate" else "bleu"
         rows = [
-            {"unit": "tokens", "from": low, "to": low + 4, "inputs": 100, "bleu": score}
+            {"unit": "tokens", "from": low, "to": low + 4, "inputs": 100, column: score}
             for low, score in zip((1, 6, 11, 16), scores)
         ]
         metrics = {"tests": {"toy": {"by_length": rows}}, **MEASURED.get(name, {})}
         (folder / "metrics.json").write_text(json.dumps(metrics))
+        (folder / "README.md").write_text(CARD.format(name=name))
 
 
 def toy_app(root: Path, delay: float = 0.0, service: ToyService | None = None) -> tuple[Any, ToyService]:

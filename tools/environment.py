@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".venv"
 PYTHON = FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# A headless shell first: a visit to a page costs it a fifth of the processor time, since it draws no window of its own.
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
+BROWSERS = (*SHELLS, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def say(text: str) -> None:
@@ -52,7 +54,7 @@ def stamp(what: str) -> Path:
 
 
 def fingerprint() -> str:
-    """Changes whenever something else would be installed."""
+    """A hash that changes whenever something else would be installed."""
     files = [ROOT / "requirements.txt", ROOT / "pyproject.toml"]
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files) + str(ROOT).encode()).hexdigest()
 
@@ -66,7 +68,7 @@ def has_nvidia_gpu() -> bool:
 
 
 def answers(address: str, seconds: float) -> bool:
-    """Whether `address` can be read within `seconds`, the look-up of its name included."""
+    """Whether `address` can be read within `seconds`, including the look-up of its name."""
     heard = threading.Event()
 
     def ask() -> None:
@@ -94,7 +96,8 @@ def torch_requirement() -> str:
 
 
 def fill_torch() -> None:
-    """PyTorch for this machine, said aloud: on Linux the ordinary build carries 2.5 GB of CUDA, useless without a GPU."""
+    """Install PyTorch for this machine, with a message: on Linux the ordinary build holds 2.5 GB of CUDA, useless without a
+    GPU."""
     rest = "In all about 300 MB are downloaded (PyTorch 190 MB of them), less what pip has in its cache."
     if sys.platform != "linux":
         say(f"Taking PyTorch from the ordinary package index. {rest}")

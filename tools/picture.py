@@ -1,4 +1,4 @@
-"""Makes the README's pictures from the real app: a screenshot and a short film of a sentence being typed.
+"""Makes pictures from the real app: the README's screenshot and short film, and the preview of shared links.
 
 .venv/bin/python tools/picture.py          (after tools/test.py --install-only; writes .docs/playground.png and .gif)
 """
@@ -23,6 +23,8 @@ SENTENCE = "Zwei Männer spielen Gitarre auf der Straße."
 SIZE = {"width": 1240, "height": 1120}
 FILM_WIDTH = 800
 COLOURS = 160
+PREVIEW = environment.ROOT / "seqdemo" / "ui" / "preview.jpg"
+PREVIEW_SIZE = {"width": 1200, "height": 630}
 Film = list[tuple[Image.Image, int]]  # pictures and how long each stays, in milliseconds
 
 
@@ -84,6 +86,19 @@ def save_film(film: Film) -> None:
     frames[0].save(FOLDER / "playground.gif", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True)
 
 
+def save_preview(page: Page, address: str) -> None:
+    """What a link to the app shows where it is shared: searches and tree, without the frame of the page."""
+    page.goto(address)
+    settle(page, 2500)
+    page.evaluate(
+        "document.querySelectorAll('.s-header, .s-input, .s-first, .s-doing, .s-ring').forEach((node) => node.remove())"
+    )
+    settle(page, 300)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture.save(PREVIEW, "JPEG", quality=82, optimize=True)
+    page.close()
+
+
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with running_app() as address, sync_playwright() as playwright:
@@ -93,6 +108,7 @@ def main() -> None:
         settle(page, 2500)
         page.screenshot(path=FOLDER / "playground.png")
         save_film(type_and_look(page))
+        save_preview(browser.new_page(viewport=PREVIEW_SIZE, color_scheme="light"), address)
         browser.close()
     for file in sorted(FOLDER.iterdir()):
         print(f"{file.relative_to(environment.ROOT)}  {file.stat().st_size / 1e6:.2f} MB")

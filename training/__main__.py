@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from seqdemo.config import LENGTH_NORMS, SearchOptions
-from seqdemo.errors import InputError
-from training import publish
-from training.machine import set_up_memory
-from training.overrides import changed
-from training.recipes import RECIPES, Recipe
+from seqdemo.errors import InputError, not_installed
+from training.publish import push as publish
+from training.recipes import FORMER_NAMES, RECIPES, Recipe
+from training.run.machine import set_up_memory
+from training.run.overrides import changed
 
+REMEDY = "training needs some packages more: pip install -e '.[training]'"
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 PROGRAM = """\
 From raw data to an evaluated checkpoint. Begin with the toy, which takes a minute:
@@ -66,8 +67,22 @@ COMPARE = """\
 Two checkpoints on the same inputs: what the one gets right and the other wrong, and the reverse.
 
   python -m training compare checkpoints/translator-de-en checkpoints/translator-de-en-plain"""
+LOOKING = """\
+Where attention rests while a model writes. Of a transliterator: the share of signs whose heaviest weight lies on a letter
+that spells them (shift 0), on the position before (-1), or after (+1), in words of dev whose signs are each spelt by one or
+two Latin letters, in order. Of a translator: its alignment error against links that IBM model 1 makes, likewise.
+
+  python -m training looking checkpoints/transliterator-hi-attention
+  python -m training looking checkpoints/translator-de-en --record      and write it into metrics.json"""
+PRECISION = """\
+What weights in bfloat16 and int8 change, on inputs of dev: quality, the share of outputs that differ from float32's, and the
+processor's time, measured in turns. It needs a processor that gains by them.
+
+  python -m training rounding checkpoints/translator-de-en
+  python -m training rounding checkpoints/translator-de-en --record      and write it into metrics.json"""
 CARD = """\
-Render the model card (README.md) of checkpoints from their config.json and metrics.json.
+Draw the pictures of checkpoints (an alignment, quality by length) and render their model cards (README.md) from config.json
+and metrics.json.
 
   python -m training card runs/reverse
   python -m training card                           all in checkpoints/, and the table of models in the README"""
@@ -78,8 +93,13 @@ Put the table of models into README.md, between its two markers.
 GALLERY = """\
 Search dev data for inputs that each show something, and write them to checkpoints/gallery.json.
 
-  python -m training gallery checkpoints/translator-de-en checkpoints/transliterator-indic checkpoints/captioner \\
-      checkpoints/lm-tolstoy --photographs seqdemo/ui/photos"""
+  python -m training gallery checkpoints/translator-de-en checkpoints/transliterator-hi-attention \\
+      checkpoints/transliterator-indic checkpoints/captioner checkpoints/lm-tolstoy --photographs seqdemo/ui/photos"""
+
+SAMPLE = """\
+Draw a small sample of dev text for the pages, over which gates and units are looked at: checkpoints/sample.json.
+
+  python -m training sample"""
 
 
 def command(
@@ -150,10 +170,17 @@ def add_measuring(commands: Commands) -> None:
     )
     compare = command(commands, "compare", "two checkpoints on the same inputs", COMPARE, run_compare)
     compare.add_argument("checkpoints", type=Path, nargs=2)
-    for one in (evaluate, compare):
+    looking = command(commands, "looking", "where attention rests", LOOKING, run_looking)
+    looking.add_argument("checkpoint", type=Path)
+    looking.add_argument("--record", action="store_true", help="also put it among the figures in metrics.json")
+    precision = command(commands, "rounding", "what weights in lower precision change", PRECISION, run_precision)
+    precision.add_argument("checkpoint", type=Path)
+    precision.add_argument("--record", action="store_true", help="also put it among the figures in metrics.json")
+    for one in (evaluate, compare, looking, precision):
         data_option(one)
-        one.add_argument("--split", default="test", choices=("test", "dev", "train"), help="(%(default)s)")
         one.add_argument("--dataset", default="", metavar="NAME", help="the data set, where the name is not that of a recipe")
+    for one in (evaluate, compare):
+        one.add_argument("--split", default="test", choices=("test", "dev", "train"), help="(%(default)s)")
         one.add_argument("--beam", type=int, default=5, metavar="K", help="beam size of the figures that count (%(default)s)")
         one.add_argument("--length-norm", default="none", choices=LENGTH_NORMS, help="choose it on dev (%(default)s)")
         one.add_argument("--alpha", type=float, default=1.0, metavar="A", help="how strongly it normalises (%(default)s)")
@@ -164,13 +191,17 @@ def add_showing(commands: Commands) -> None:
     card.add_argument("checkpoints", type=Path, nargs="*")
     command(commands, "table", "put the table of models into the README", TABLE, run_table)
     gallery = command(commands, "gallery", "find examples that show something", GALLERY, run_gallery)
-    gallery.add_argument("checkpoints", type=Path, nargs="+", help="one a task")
+    gallery.add_argument("checkpoints", type=Path, nargs="+", help="one or more a task; the page of a task opens with the first")
     data_option(gallery)
     gallery.add_argument("--photographs", type=Path, metavar="DIR", help="folder of photographs, for a captioner")
     gallery.add_argument("--out", type=Path, default=Path("checkpoints/gallery.json"), metavar="FILE", help="(%(default)s)")
+    sample = command(commands, "sample", "draw a sample of dev text", SAMPLE, run_sample)
+    data_option(sample)
+    sample.add_argument("--out", type=Path, default=Path("checkpoints/sample.json"), metavar="FILE", help="(%(default)s)")
 
 
 def recipe_named(name: str) -> Recipe:
+    name = FORMER_NAMES.get(name, name)
     if name not in RECIPES:
         raise InputError(f"There is no recipe {name!r}; choose one of {', '.join(RECIPES)}.")
     return RECIPES[name]
@@ -179,13 +210,14 @@ def recipe_named(name: str) -> Recipe:
 def run_fit(args: argparse.Namespace) -> int:
     import torch
 
-    from training.display import display_for
-    from training.fit import Saving, fit
-    from training.resume import Start
+    from training.run.display import display_for
+    from training.run.fit import Saving, fit
+    from training.run.resume import Start
 
+    check_numbers(args)
     named = [f"{name}={value}" for name in ("epochs", "seed") if (value := getattr(args, name)) is not None]
     recipe = changed(recipe_named(args.recipe), [*named, *args.set])
-    torch.set_num_threads(max(1, args.threads))
+    torch.set_num_threads(args.threads)
     set_up_memory()
     out, start, saving = (
         args.out or Path("runs") / recipe.name,
@@ -196,12 +228,22 @@ def run_fit(args: argparse.Namespace) -> int:
         return fit(recipe, args.data, out, start, args.device, saving, display_for(first_process()))
 
 
+def check_numbers(args: argparse.Namespace) -> None:
+    """The options of `fit` that are no fields of a recipe. NaN fails too."""
+    if args.threads < 1:
+        raise InputError(f"--threads must be 1 or more, not {args.threads}.")
+    if args.save_steps < 1:
+        raise InputError(f"--save-steps must be 1 or more, not {args.save_steps}.")
+    if not args.save_seconds > 0:
+        raise InputError(f"--save-seconds must be above 0, not {args.save_seconds:g}.")
+
+
 def first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
 def cautioned(data: Path | None) -> AbstractContextManager[None]:
-    """Within: the first process says of data that are loaded what is broken in them, and that they are another edition."""
+    """Inside this context, the first process reports broken rows in loaded data, and editions other than the recorded one."""
     from training.data import Dataset, caution, heard
 
     def say(loaded: Dataset) -> None:
@@ -214,7 +256,7 @@ def cautioned(data: Path | None) -> AbstractContextManager[None]:
 
 
 def run_recipes(args: argparse.Namespace) -> int:
-    from training.overrides import described, listed
+    from training.run.overrides import described, listed
 
     print(described(recipe_named(args.recipe)) if args.recipe else listed(RECIPES.values()))
     return 0
@@ -232,22 +274,22 @@ def run_data(args: argparse.Namespace) -> int:
 
 
 def run_export(args: argparse.Namespace) -> int:
-    from training.export import export
+    from training.run.export import export
 
     print(f"Wrote the checkpoint {export(args.run_folder, args.out)}")
     return 0
 
 
 def one_thread() -> None:
-    """The products of a search are small: several threads wait for one another, on a busy machine far longer than they work."""
+    """Use one thread. The products of a search are small, and several threads would mostly wait for one another."""
     import torch
 
     torch.set_num_threads(1)
 
 
 def run_evaluate(args: argparse.Namespace) -> int:
-    from training import decoding, headlines
-    from training.evaluate import STANDARD, evaluate
+    from training.measure import decoding, headlines
+    from training.measure.evaluate import STANDARD, evaluate
 
     one_thread()
     plan = STANDARD._replace(options=searching(args))
@@ -260,8 +302,8 @@ def run_evaluate(args: argparse.Namespace) -> int:
 
 
 def run_compare(args: argparse.Namespace) -> int:
-    from training import decoding
-    from training.compare import compare, sentences
+    from training.measure import decoding
+    from training.measure.compare import compare, sentences
 
     one_thread()
     first, second = args.checkpoints
@@ -272,20 +314,40 @@ def run_compare(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_looking(args: argparse.Namespace) -> int:
+    from training.measure.looks import looks, sentences
+
+    one_thread()
+    with cautioned(args.data):
+        print(sentences(looks(args.checkpoint, args.data, args.dataset, args.record)))
+    return 0
+
+
+def run_precision(args: argparse.Namespace) -> int:
+    from training.measure.precisions import precisions, sentences
+
+    one_thread()
+    with cautioned(args.data):
+        print(sentences(precisions(args.checkpoint, args.data, args.dataset, args.record, counted)))
+    return 0
+
+
 def searching(args: argparse.Namespace) -> SearchOptions:
     return SearchOptions(beam=args.beam, length_norm=args.length_norm, alpha=args.alpha)
 
 
 def run_card(args: argparse.Namespace) -> int:
-    from training import card, table
+    from training.publish import card, table
 
     for folder in args.checkpoints or table.checkpoints_in(Path("checkpoints")):
+        for picture in card.draw_pictures(folder):
+            print(f"Wrote {picture}")
         print(f"Wrote {card.write(folder)}")
     return 0 if args.checkpoints else run_table(args)
 
 
 def run_table(args: argparse.Namespace) -> int:
-    from training import table
+    from training.publish import table
 
     table.write_table(Path("README.md"), Path("checkpoints"))
     print("Wrote the table of models in README.md")
@@ -293,10 +355,17 @@ def run_table(args: argparse.Namespace) -> int:
 
 
 def run_gallery(args: argparse.Namespace) -> int:
-    from training.gallery import mine
+    from training.publish.gallery import mine
 
     found = mine(args.checkpoints, args.data, args.photographs, args.out, progress=counted)
     print(f"Wrote {args.out}: " + ", ".join(f"{task} {len(rows)} examples" for task, rows in found["examples"].items()))
+    return 0
+
+
+def run_sample(args: argparse.Namespace) -> int:
+    from training.publish.sample import draw
+
+    print(f"Wrote {args.out}: {', '.join(draw(args.data, args.out)['texts'])}")
     return 0
 
 
@@ -312,9 +381,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(args.run(args))
     except InputError as error:
         print(error, file=sys.stderr)
-        return 1
+        return 2
     except OSError as error:
         print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
+        wrong_names = (FileNotFoundError, NotADirectoryError, IsADirectoryError)  # are wrong usage, a full disk is not
+        return 2 if isinstance(error, wrong_names) else 1
+    except ModuleNotFoundError as error:
+        print(not_installed(error, REMEDY), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

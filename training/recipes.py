@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from training import limits
+from training.run import limits
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Recipe:
     model: Mapping[str, Any]
     tokenizer: str = "characters"  # subwords | characters | words
     pieces: int = 0  # subwords to learn
-    least: int = 1  # a character or word must occur this often
+    least: int = 1  # a character or word must occur at least this often
     epochs: float = 10
     tokens: int = 2500  # target tokens a batch
     rate: float = 3e-3
@@ -31,6 +31,8 @@ class Recipe:
     average: float = 0.0  # decay of the running average of the weights; 0: none
     sampled: float = 0.0  # scheduled sampling: share of inputs that are the model's own guess, at the end of training
     spread: float = 0.0  # weight of a penalty on attention that favours some states over the whole sentence; 0: none
+    reinforce: float = 0.0  # hard attention: weight of the loss of the drawn positions
+    entropy: float = 0.0  # hard attention: weight of the reward for an undecided distribution
     subword_dropout: float = 0.0  # share of merges left out when a source sentence is cut up
     stop_dropout: float = 0.0  # share of source sentences whose final full stop is left out: people forget it
     weigh: Mapping[str, int] = field(default_factory=dict)  # origin -> how often its examples stand in an epoch
@@ -91,6 +93,26 @@ TRANSLATOR_PLAIN = replace(
     about="German to English through one vector: the same data and size as translator-de-en, without attention.",
 )
 
+TRANSFORMER = {"decoder": "transformer", "features": 0}  # it looks with several heads instead of a score
+
+TRANSLATOR_TRANSFORMER = replace(
+    TRANSLATOR,
+    name="translator-de-en-transformer",
+    model={
+        "share_embeddings": True,
+        "tie_readout": True,
+        "embedding": 256,
+        "attention_heads": 4,
+        "feed_forward": 512,
+        "encoder_layers": 3,
+        "decoder_layers": 2,
+        "dropout": 0.25,
+        **TRANSFORMER,
+    },
+    rate=1e-3,
+    about="German to English with a Transformer: the same data, size and steps as translator-de-en.",
+)
+
 HINDI = Recipe(
     name="transliterator-hi-attention",
     task="transliterate",
@@ -103,7 +125,7 @@ HINDI = Recipe(
         "attention": 128,
         "features": 128,
         "decoder": "attend-after",
-        "score": "additive",
+        "score": "bilinear",
         "dropout": 0.25,
     },
     epochs=10,
@@ -113,7 +135,6 @@ HINDI = Recipe(
     average=0.999,
     metric="exact",
     dev_size=1000,
-    bf16=False,
     languages=("hi",),
     source_language="en-Latn",
     target_language="hi",
@@ -166,9 +187,18 @@ CAPTIONER_EACH = replace(
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
 
+CAPTIONER_HARD = replace(
+    CAPTIONER,
+    name="captioner-hard",
+    model={**CAPTIONER.model, "hard": True},
+    reinforce=0.2,
+    entropy=0.01,
+    about="Captions for photographs: an LSTM that looks at one cell of EfficientNet-Lite2's 9 x 9 grid for each word.",
+)
+
 CAPTIONER_ONCE = replace(
     CAPTIONER,
-    name="captioner-plain-once",
+    name="captioner-once",
     model={**CAPTIONER.model, "decoder": "context-once"},
     spread=0.0,
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
@@ -181,7 +211,6 @@ INDIC = replace(
     minutes=240,
     model={
         **HINDI.model,
-        "cell": "gru",
         "embedding": 96,
         "encoder_hidden": 256,
         "decoder_hidden": 512,
@@ -189,9 +218,8 @@ INDIC = replace(
         "features": 192,
         "dropout": 0.2,
     },
-    epochs=4,
+    epochs=3.25,
     tokens=4000,
-    bf16=True,
     dev_size=2400,
     languages=("bn", "gu", "hi", "kn", "ml", "mr", "pa", "sd", "si", "ta", "te", "ur"),
     target_language="",
@@ -255,14 +283,17 @@ REVERSE = Recipe(
     about="A toy: reverse a random string. Watch the alignment become the other diagonal within a minute.",
 )
 
+FORMER_NAMES = {"captioner-plain-once": "captioner-once"}
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         REVERSE,
         TRANSLATOR,
         TRANSLATOR_PLAIN,
+        TRANSLATOR_TRANSFORMER,
         INDIC,
         CAPTIONER,
+        CAPTIONER_HARD,
         CAPTIONER_EACH,
         CAPTIONER_ONCE,
         TOLSTOY,
@@ -281,9 +312,38 @@ RECIPES: dict[str, Recipe] = {
             decoder_hidden=236,
         ),
         hindi(
+            "before",
+            "Latin letters to Devanagari: an LSTM that attends before each step.",
+            decoder="attend-before",
+            decoder_hidden=224,
+        ),
+        hindi(
+            "single",
+            "Latin letters to Devanagari: one LSTM that reads the word and writes the other.",
+            decoder="single",
+            bidirectional=False,
+            encoder_hidden=452,
+            decoder_hidden=452,
+        ),
+        replace(
+            HINDI,
+            name="transliterator-hi-transformer",
+            model={
+                "embedding": 128,
+                "attention_heads": 4,
+                "feed_forward": 256,
+                "encoder_layers": 3,
+                "decoder_layers": 3,
+                "dropout": 0.1,
+                **TRANSFORMER,
+            },
+            about="Latin letters to Devanagari: a Transformer of three blocks on either side.",
+        ),
+        hindi(
             "attention-gru",
             "Latin letters to Devanagari: GRU cells with attention.",
             cell="gru",
+            score="additive",
             encoder_hidden=184,
             decoder_hidden=296,
         ),
@@ -291,6 +351,7 @@ RECIPES: dict[str, Recipe] = {
             "attention-elman",
             "Latin letters to Devanagari: Elman cells with attention.",
             cell="elman",
+            score="additive",
             encoder_hidden=288,
             decoder_hidden=424,
         ),

@@ -1,4 +1,4 @@
-"""config.json: what a checkpoint says of itself, checked key by key. No value in it is ever followed as a path."""
+"""config.json: the description of a checkpoint, checked key by key. No value in it is ever used as a path."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ def _task(value: Any, key: str) -> None:
 
 
 def _architecture(value: Any, key: str) -> None:
-    if value not in ("Seq2Seq", "LanguageModel"):
-        raise InputError(f"{CONFIG}: {key} {str(value)[:80]!r} is not known; it is Seq2Seq or LanguageModel.")
+    if value not in ("Seq2Seq", "LanguageModel", "Transformer", "Single"):
+        raise InputError(
+            f"{CONFIG}: {key} {str(value)[:80]!r} is not known; it is Seq2Seq, LanguageModel, Transformer or Single."
+        )
 
 
 def _model(value: Any, key: str) -> None:
@@ -90,13 +92,18 @@ def _shared(value: Any, key: str) -> None:
 
 
 def _trained_on(value: Any, key: str) -> None:
-    if not isinstance(value, dict) or set(value) != {"data", "fingerprint", "verified", "changes"}:
-        raise InputError(f"{CONFIG}: {key} must have exactly data, fingerprint, verified and changes.")
+    needed = {"data", "fingerprint", "verified", "changes"}
+    if not isinstance(value, dict) or not needed <= set(value) <= needed | {"recipe", "commits"}:
+        raise InputError(f"{CONFIG}: {key} must have data, fingerprint, verified and changes, and may have recipe and commits.")
     if not isinstance(value["verified"], bool):
         raise InputError(f"{CONFIG}: {key}.verified must be true or false.")
     if not isinstance(value["changes"], list) or len(value["changes"]) > 100:
         raise InputError(f"{CONFIG}: {key}.changes must be a list of at most 100 texts.")
-    for text in (value["data"], value["fingerprint"], *value["changes"]):
+    if not isinstance(value.get("recipe", {}), dict) or len(value.get("recipe", {})) > 100:
+        raise InputError(f"{CONFIG}: {key}.recipe must be an object of at most 100 values.")
+    if not isinstance(value.get("commits", []), list) or len(value.get("commits", [])) > 100:
+        raise InputError(f"{CONFIG}: {key}.commits must be a list of at most 100 texts.")
+    for text in (value["data"], value["fingerprint"], *value["changes"], *value.get("commits", ())):
         _text(text, key)
 
 
@@ -139,6 +146,8 @@ def _check_together(config: dict[str, Any]) -> None:
         raise InputError(f"{CONFIG}: task {task} needs encoder {ENCODER_OF_TASK[task]}, not {model.encoder}.")
     if (config["architecture"] == "LanguageModel") != (task == "complete"):
         raise InputError(f"{CONFIG}: task {task} does not go with architecture {config['architecture']}.")
+    if (config["architecture"] == "Transformer", config["architecture"] == "Single") != (model.is_transformer, model.is_single):
+        raise InputError(f"{CONFIG}: decoder {model.decoder} does not go with architecture {config['architecture']}.")
     if bool(config.get("shared", {}).get("cnn")) != (model.encoder == "image"):
         raise InputError(f"{CONFIG}: a model that reads pictures names shared.cnn, and no other does.")
     sides = set(config["tokenizers"])

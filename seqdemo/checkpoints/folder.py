@@ -1,9 +1,11 @@
-"""A checkpoint's folder, read without trusting it: plain files of bounded size, nothing outside, hashes as the manifest says."""
+"""A checkpoint's folder, read without trusting it: only plain files of bounded size inside the folder, with the hashes of the
+manifest. And the place of the shipped checkpoints."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -14,16 +16,34 @@ from seqdemo.errors import InputError, shown
 
 FORMAT = 1
 MANIFEST, CONFIG, WEIGHTS, METRICS, CARD = "manifest.json", "config.json", "model.safetensors", "metrics.json", "README.md"
+PICTURES = ("alignment.png", "by_length.png")  # of the card; nothing that loads reads them
 MB = 1024 * 1024
 MAX_TOTAL = 200 * MB
 MAX_ENTRIES = 1_000
+MOST_WHOLE = 2**63  # as large as the page's JSON and every other reader can take
 CEILINGS = {MANIFEST: MB // 4, CONFIG: MB // 4, METRICS: MB // 4, CARD: MB}  # parsed, a text of brackets grows thirtyfold
 CEILINGS_BY_SUFFIX = {".safetensors": MAX_TOTAL, ".model": 16 * MB, ".json": 16 * MB}
 BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+def shipped_folder() -> Path:
+    """The folder of the checkpoints that come with the app: beside the package, or the one that SEQDEMO_CHECKPOINTS names."""
+    named = os.environ.get("SEQDEMO_CHECKPOINTS", "")
+    return Path(named) if named else Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+def shared_folder() -> Path:
+    """The folder of files that several of them share: the CNN of the captioners."""
+    return shipped_folder() / "shared"
+
+
+def shipped_names() -> list[str]:
+    root = shipped_folder()
+    return sorted(path.name for path in root.iterdir() if (path / CONFIG).is_file()) if root.is_dir() else []
+
+
 class Damaged(InputError):
-    """A file is missing or is not the one the manifest names; a fresh copy may help."""
+    """A file is missing or differs from the manifest; a fresh copy may help."""
 
 
 def bare_name(value: Any, where: str) -> str:
@@ -38,7 +58,7 @@ def ceiling(name: str) -> int:
 
 
 def parse_json(data: bytes, name: str) -> Any:
-    """Strict JSON: no key twice, no NaN, no endless nesting."""
+    """Strict JSON: UTF-8, no lone surrogates, no repeated keys, finite numbers, bounded nesting."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -49,8 +69,23 @@ def parse_json(data: bytes, name: str) -> Any:
     def constant(word: str) -> float:
         raise InputError(f"{name}: {word} is not a JSON number.")
 
+    def too_large(word: str) -> float:
+        raise InputError(f"{name}: the number {shown(word, 40)} is too large.")
+
+    def fraction(word: str) -> float:
+        return number if math.isfinite(number := float(word)) else too_large(word)
+
+    def whole(word: str) -> float:
+        return number if len(word) < 20 and abs(number := int(word)) < MOST_WHOLE else too_large(word)
+
+    hooks: dict[str, Any] = {"parse_constant": constant, "parse_float": fraction, "parse_int": whole}
     try:
-        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=constant)
+        value = json.loads(data.decode(), object_pairs_hook=unique, **hooks)
+        if b"\\u" in data:  # only this escape can bring half of a character into a text
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError:
+        raise InputError(f"{name}: a text in it holds half of a character (a lone surrogate).") from None
     except RecursionError:
         raise InputError(f"{name}: nested too deeply.") from None
     except InputError:
@@ -109,26 +144,21 @@ class Folder:
         return name in self.paths
 
     def read(self, name: str) -> bytes:
-        """All bytes of a plain file of bounded size, opened so that nothing can make the reader wait."""
+        """All bytes of a plain file in the folder, if it is not too large."""
         if name not in self.paths:
             raise Damaged(f"{name} is missing.")
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         try:
-            with open(os.open(self.paths[name], flags), "rb") as file:
-                found = os.fstat(file.fileno())
-                if not stat.S_ISREG(found.st_mode):
-                    raise InputError(f"{name}: not a plain file and not read.")
-                if found.st_size > ceiling(name):
-                    raise InputError(f"{name}: {found.st_size:,} bytes, more than the {ceiling(name):,} such a file may have.")
-                return file.read(found.st_size)
+            return read_plain(self.paths[name], ceiling(name), name)
         except OSError as error:
             raise Damaged(f"{name} cannot be read: {error.strerror}.") from None
 
     def open_manifest(self) -> None:
+        if MANIFEST not in self:
+            raise Damaged(f"{self.path.name} is not a checkpoint: {MANIFEST} is missing.")
         self.manifest = parse_manifest(self.read(MANIFEST))
 
     def checked(self, name: str) -> bytes:
-        """The bytes of a file the manifest names, equal to what it says of them."""
+        """The bytes of a file, after a check against the size and hash in the manifest."""
         expected = self.manifest.get(name)
         if expected is None:
             raise InputError(f"{name} is not named in {MANIFEST}; save or publish the checkpoint again.")
@@ -138,6 +168,18 @@ class Folder:
         if hashlib.sha256(data).hexdigest() != expected["sha256"]:
             raise Damaged(f"{name} differs from its sha256 in {MANIFEST}: damaged or changed.")
         return data
+
+
+def read_plain(path: Path, most: int, name: str = "") -> bytes:
+    """All bytes of a plain file of bounded size, opened so that nothing can make the reader wait."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        found, name = os.fstat(file.fileno()), name or path.name
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{name}: not a plain file and not read.")
+        if found.st_size > most:
+            raise InputError(f"{name}: {found.st_size:,} bytes, more than the {most:,} such a file may have.")
+        return file.read(found.st_size)
 
 
 def parse_manifest(data: bytes) -> dict[str, Any]:
@@ -170,18 +212,18 @@ def check_format(value: Any, name: str) -> None:
 
 
 def manifest_of(files: dict[str, bytes]) -> bytes:
-    """The manifest of these files, itself and hidden files left out."""
+    """The manifest of these files, without itself and hidden files."""
     names = sorted(name for name in files if name != MANIFEST)
     return pretty_json({"format": FORMAT, "files": {name: digest(files[name]) for name in names}})
 
 
 def belongs(name: str) -> bool:
-    """Whether it is a file of the kinds that a checkpoint consists of, not something that lies beside them."""
+    """Whether a file belongs to a checkpoint, judged by its name."""
     return BARE_NAME.fullmatch(name) is not None and (name == CARD or Path(name).suffix in CEILINGS_BY_SUFFIX)
 
 
 def write_manifest(folder: str | Path) -> Path:
-    """Record the sha256 and size of a checkpoint's files; run it after an intended change of one."""
+    """Record the sha256 and size of a checkpoint's files. Run it after an intended change."""
     opened = Folder(Path(folder))
     path = opened.path / MANIFEST
     replace_file(path, manifest_of({name: opened.read(name) for name in opened.paths if name != MANIFEST and belongs(name)}))
@@ -189,7 +231,7 @@ def write_manifest(folder: str | Path) -> Path:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write so that a reader sees the old bytes or the new ones, never a part."""
+    """Replace a file atomically: a reader sees the old bytes or the new ones, never a mixture."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as file:

@@ -1,7 +1,7 @@
 """Tokenizer files, read without trusting them.
 
-They are parsed by C++ and Rust code. A stranger's file is therefore taken apart first in a child process with a limit on
-time and memory; only one that passed there is parsed here.
+They are parsed by C++ and Rust code. A stranger's file is therefore first parsed in a child process with limits on time and
+memory; only if that succeeds is it parsed in this process.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from seqdemo.checkpoints.client import Failure, Watch, run_child
 from seqdemo.checkpoints.folder import parse_json
+from seqdemo.child.limits import limit, limit_memory
+from seqdemo.child.parent import REFUSED, Failure, Watch, run_child
 from seqdemo.config import MAX_VOCABULARY
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, harmless
 from seqdemo.text import SPECIALS, TOKENIZERS, Characters, Subwords, Tokenizer, Words
 
 SECONDS = 20.0  # by the clock; endless work ends earlier, at the child's limit of processor time
+MEMORY = 256 << 20  # a tokenizer of 65,536 pieces takes a tenth of it
+CPU_SECONDS = 5
 MAX_PIECE = 256
 EXERCISE = (
     "a" * 3000,
@@ -40,26 +43,33 @@ def parse_tokenizer(spec: dict[str, str], data: bytes, trusted: bool) -> Tokeniz
 def parse(spec: dict[str, str], data: bytes) -> Tokenizer:
     try:
         return TOKENIZERS[spec["kind"]].parse(data)
-    except Exception as error:  # whatever the parsers raise, sentencepiece and tokenizers have no common class
+    except Exception as error:  # sentencepiece and tokenizers have no common class of errors
         raise InputError(f"{spec['file']} is not a {spec['kind']} tokenizer: {str(error)[:200]}") from None
 
 
 def try_in_child(spec: dict[str, str], data: bytes) -> None:
-    """Parse and use the file where neither a crash nor endless work can hurt."""
+    """Parse and use the file in a child process, where a crash or endless work does no harm."""
     file = spec["file"]
     try:
-        run_child("take_apart", {"spec": spec, "data": data.hex()}, Watch(SECONDS))
+        run_child(f"{__name__}.take_apart", {"spec": spec, "data": data.hex()}, Watch(SECONDS))
     except Failure as failure:
-        if failure.kind == "refused-file":
+        if failure.kind == REFUSED:
             raise InputError(failure.detail) from None
         raise InputError(f"{file}: reading this tokenizer fails, or takes too much memory or time; it is refused.") from None
 
 
-def take_apart(spec: dict[str, str], data: bytes) -> None:
-    """What the child does: structure, then the parser, then some texts there and back."""
+def take_apart(request: dict[str, Any], say: object) -> None:
+    """Parse a tokenizer file, in the child process."""
+    limit_memory(MEMORY)
+    limit(RLIMIT_CPU=CPU_SECONDS)
+    examine(request["spec"], bytes.fromhex(request["data"]))
+
+
+def examine(spec: dict[str, str], data: bytes) -> None:
+    """Check the structure, run the parser, then encode and decode some texts."""
     STRUCTURE[spec["kind"]](spec["file"], data)
     tokenizer = parse(spec, data)
-    if len(tokenizer) > MAX_VOCABULARY:  # told here, before its pieces take memory in the parent
+    if len(tokenizer) > MAX_VOCABULARY:  # checked here, before its pieces take memory in the parent process
         raise InputError(f"{spec['file']} has {len(tokenizer):,} pieces; at most {MAX_VOCABULARY:,} are allowed.")
     for index in range(len(tokenizer)):
         tokenizer.decode([index])
@@ -74,7 +84,7 @@ def _characters(file: str, data: bytes) -> None:
 
 
 def _words(file: str, data: bytes) -> None:
-    """Only what Words writes: a plain table. No pattern of a stranger is ever run."""
+    """Accept only what Words writes, a plain table, so that no pattern of a stranger is ever run."""
     value = parse_json(data, file)
     own = json.loads(words_template())
     if not isinstance(value, dict) or set(value) != set(own):
@@ -97,7 +107,7 @@ def words_template() -> bytes:
 
 
 def _subwords(file: str, data: bytes) -> None:
-    """No normalisation table: it could blow a short text up to any length."""
+    """Refuse a normalisation table: it could turn a short text into one of any length."""
     for number, value in protobuf(data, file):
         table = number in (3, 5) and isinstance(value, bytes) and any(key == 2 and text for key, text in protobuf(value, file))
         if table:
@@ -108,7 +118,7 @@ STRUCTURE = {"characters": _characters, "words": _words, "subwords": _subwords}
 
 
 def protobuf(data: bytes, file: str) -> Iterator[tuple[int, bytes | int]]:
-    """Field numbers and values at the top of a message."""
+    """The field numbers and values at the top level of a message."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at, file)
@@ -143,7 +153,7 @@ def _varint(data: bytes, at: int, file: str) -> tuple[int, int]:
 
 
 def check_fit(config: dict[str, Any], source: Tokenizer | None, target: Tokenizer) -> None:
-    """Tokenizers against the embeddings, the special tokens and the languages."""
+    """Check the tokenizers against the embeddings, the special tokens and the languages."""
     sides = [(source, "source"), (target, "target")] if source is not target else [(target, "target")]
     for tokenizer, side in sides:
         if tokenizer is not None:
@@ -165,6 +175,11 @@ def _check_size(tokenizer: Tokenizer, expected: int, file: str) -> None:
         raise InputError(f"{file}: a piece is not text in UTF-8.") from None
     if tuple(pieces[:4]) != SPECIALS:
         raise InputError(f"{file}: pieces 0 to 3 must be {', '.join(SPECIALS)}, not {', '.join(pieces[:4])[:80]}.")
+    if not all(pieces):
+        raise InputError(f"{file}: a piece is empty.")
+    odd = next((piece for piece in pieces if harmless(piece) != piece and not piece.isspace()), None)
+    if odd is not None:
+        raise InputError(f"{file}: the piece {odd[:40]!r} holds a control character, or half of a character.")
     if len(set(pieces)) != len(pieces):
         raise InputError(f"{file}: a piece stands twice.")
     if max(map(len, pieces)) > MAX_PIECE:

@@ -31,7 +31,7 @@ class Stored(NamedTuple):
 
 
 def own_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Every parameter and buffer once, under the first of its names."""
+    """Every parameter and buffer once, under its first name."""
     found: dict[int, str] = {}
     state = model.state_dict(keep_vars=True)
     return {name: tensor for name, tensor in state.items() if found.setdefault(id(tensor), name) == name}
@@ -46,7 +46,7 @@ def to_bytes(tensors: dict[str, Tensor], file: str) -> bytes:
 
 
 def parse_header(data: bytes, file: str) -> dict[str, Stored]:
-    """The table of tensors: it must describe the rest of the file exactly, without gap or overlap."""
+    """The table of tensors, which must describe the rest of the file exactly, without gaps or overlaps."""
     if len(data) < 8:
         raise InputError(f"{file}: too short for a safetensors file.")
     (length,) = struct.unpack("<Q", data[:8])
@@ -90,7 +90,7 @@ def _whole_numbers(values: Any) -> bool:
 
 
 def compare(stored: dict[str, Stored], expected: dict[str, Tensor], file: str) -> None:
-    """Names and shapes exactly as the config's model has them."""
+    """Check that names and shapes are exactly those of the config's model."""
     missing, extra = sorted(set(expected) - set(stored)), sorted(set(stored) - set(expected))
     if missing:
         raise InputError(f"{file}: {_some(missing)} missing, which the model of config.json has.")
@@ -108,7 +108,7 @@ def _some(names: list[str]) -> str:
 
 
 def read_tensors(data: bytes, stored: dict[str, Stored], file: str) -> dict[str, Tensor]:
-    """In float32; every number is looked at before memory is taken for any."""
+    """Read all tensors as float32. Every number is checked before memory is allocated for any."""
     view, tensors = memoryview(data), {}
     for name, entry in stored.items():
         if not all_finite(view[entry.start : entry.end], entry.dtype):
@@ -120,7 +120,7 @@ def read_tensors(data: bytes, stored: dict[str, Stored], file: str) -> dict[str,
 
 
 def all_finite(view: memoryview, dtype: torch.dtype) -> bool:
-    """NaN and the infinities are the numbers whose exponent is all ones."""
+    """Whether no number is NaN or infinite, which means that no exponent consists of ones only."""
     kind, ones = EXPONENT[dtype]
     bits = np.frombuffer(view, kind)
     pieces = (bits[at : at + AT_ONCE] & ones for at in range(0, len(bits), AT_ONCE))
@@ -128,7 +128,7 @@ def all_finite(view: memoryview, dtype: torch.dtype) -> bool:
 
 
 def fill(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Replace the model's meta tensors by real ones; what was one tensor under two names stays one."""
+    """Replace the model's meta tensors by real ones. A tensor with two names stays one tensor."""
     made: dict[int, nn.Parameter] = {}
     own = own_tensors(model)
     for name, tensor in tensors.items():

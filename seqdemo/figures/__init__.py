@@ -1,35 +1,40 @@
-"""Records -> figures. Plotly for notebooks, reports, exports and pages; compact payloads for the page's own components. No torch.
+"""Records -> figures. Interactive ones are the pages' own drawings, also in notebooks; all others are Plotly figures. No torch.
 
-plots: one trace (alignment, gates, saturation, probabilities)      trees: a search
-lines: training logs and metrics                                     document: figures as one HTML file that needs no network
-labels: pieces as text that is safe to draw                          look: what all figures share
-payloads: what the app's pages draw themselves; needs no Plotly
+drawings: the pages' drawings of records             drawing: such a drawing as HTML; js: the scripts that draw
+modules: scripts joined into one                     payloads: what the drawings draw; needs no Plotly
+plots: grids of alignments                           lines: training logs and metrics; metrics, lengths: what of them is drawn
+document: figures as one HTML file, no network       places: what is true at each place of a text
+comparisons: several models side by side
+labels: pieces as text that is safe to draw          look: what Plotly's figures share
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from seqdemo.lazy import on_demand
+from seqdemo.moved import with_old_names
 
 if TYPE_CHECKING:
     from seqdemo.figures.document import page
-    from seqdemo.figures.lines import beam_quality, curves, learning, quality_by_length, search_errors
-    from seqdemo.figures.plots import alignment, alignment_grid, gates, probabilities, saturation
-    from seqdemo.figures.trees import tree
+    from seqdemo.figures.drawings import alignment, gates, photograph, probabilities, quality_by_length, text, tree
+    from seqdemo.figures.lines import beam_quality, curves, learning, search_errors
+    from seqdemo.figures.plots import alignment_grid
 
 _HOMES = {
-    "alignment": "plots",
+    "alignment": "drawings",
     "alignment_grid": "plots",
     "beam_quality": "lines",
     "curves": "lines",
-    "gates": "plots",
+    "gates": "drawings",
     "learning": "lines",
     "page": "document",
-    "probabilities": "plots",
-    "quality_by_length": "lines",
-    "saturation": "plots",
+    "photograph": "drawings",
+    "probabilities": "drawings",
+    "quality_by_length": "drawings",
     "search_errors": "lines",
-    "tree": "trees",
+    "text": "drawings",
+    "tree": "drawings",
 }
 
 __all__ = [
@@ -40,19 +45,21 @@ __all__ = [
     "gates",
     "learning",
     "page",
+    "photograph",
     "probabilities",
     "quality_by_length",
-    "saturation",
     "search_errors",
+    "text",
     "tree",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """A figure arrives with its module when it is first asked for: the app starts without Plotly, which is slow to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"seqdemo.figures.{_HOMES[name]}"), name)
+# Imported when they are first used: the app starts without Plotly, which is slow to import.
+__getattr__ = with_old_names(
+    __name__,
+    on_demand(__name__, {name: f"{__name__}.{home}" for name, home in _HOMES.items()}),
+    {"saturation": "seqdemo.figures:gates"},
+)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Figures as one HTML file that needs no network: Plotly's script stands in it once."""
+"""Figures as one HTML file that needs no network and holds Plotly's script once."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 """The look that all figures share. Imports no torch.
 
-Axes are whole numbers from 1 and carry the pieces as tick labels, so repeated pieces keep places of their own. Backgrounds are
+Axes are whole numbers from 1 and carry the pieces as tick labels, so repeated pieces have separate places. Backgrounds are
 transparent and there is no template: the page around a figure decides.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,18 @@ import plotly.graph_objects as go
 
 from seqdemo.figures.labels import escaped
 
-ACCENT, MUTED, INK = "#4f46e5", "#94a3b8", "#334155"
-COLOURS = (ACCENT, "#c2410c", "#0f766e", "#be185d", "#a16207", "#0369a1")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # told apart without colour, too
-SEQUENTIAL = [[0.0, "#f5f3ff"], [0.25, "#c7d2fe"], [0.5, "#818cf8"], [0.75, "#4338ca"], [1.0, "#1e1b4b"]]
-DIVERGING = [[0.0, "#1e40af"], [0.25, "#93c5fd"], [0.5, "#f8fafc"], [0.75, "#fdba74"], [1.0, "#9a3412"]]
+LOOK = json.loads((Path(__file__).parent / "js" / "look.json").read_text("utf-8"))["light"]  # the pages' own colours
+COLOURS = tuple(LOOK["colours"][f"model-{number}"] for number in range(1, 9))  # of models, never those of columns A and B
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # to tell lines apart without colour
+
+
+def scale(name: str) -> list[list[Any]]:
+    """A scale of the look as Plotly wants it: where each of its colours stands between 0 and 1."""
+    colours = LOOK["scales"][name]
+    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
+
+
+SEQUENTIAL = scale("weights")
 FONT = {"family": "system-ui, 'Noto Sans', 'Noto Sans Devanagari', sans-serif", "size": 13}
 
 MOST_TICKS = 80
@@ -42,7 +51,8 @@ def figure(*traces: Any, **layout: Any) -> go.Figure:
 
 
 def places(names: Sequence[str], down: bool = False, **more: Any) -> dict[str, Any]:
-    """An axis of whole numbers, one a name, `down` for from top to bottom; past 80 names every second (third ...) is written."""
+    """An axis of whole numbers, one a name, from top to bottom if `down`. Of more than 80 names only every second (third ...) is
+    shown."""
     every = max(1, math.ceil(len(names) / MOST_TICKS))
     shown = range(1, len(names) + 1, every)
     axis = {"type": "linear", "tickmode": "array", "tickvals": list(shown), "ticktext": [names[place - 1] for place in shown]}

@@ -1,58 +1,152 @@
-"""Beam search: two rules for what a finished hypothesis does to the beam.
+"""Beam search: three choosers that differ in what a finished hypothesis does to the beam.
 
-Both rank candidates by the plain sum of log probabilities; length penalty and coverage enter where finished hypotheses
-are compared. Greedy search is `Stay` with one slot.
+All rank candidates by the sum of log probabilities, unless another function proposes them (see `diverse`). Length penalty and
+coverage are used where finished hypotheses are compared. Greedy search is `Stay` with one slot.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from seqdemo.search.ranking import Scoring, top
-from seqdemo.search.slots import Candidates, Choice, Endings, Slots, empty_slots, keep_sentences, seat
+from seqdemo.config import SearchOptions
+from seqdemo.search.hypotheses import (
+    Candidates,
+    Choice,
+    Endings,
+    Scoring,
+    Slots,
+    best_first,
+    empty_slots,
+    first_of_each,
+    keep_sentences,
+    of_each,
+    seat,
+)
+from seqdemo.search.rules import Ahead, refuse_broken
+from seqdemo.state import Logits
 
-# Up to so many candidates it is quicker to rank each row first and merge; beyond, all rows at once, in single precision, so
+# Up to so many candidates it is quicker to rank each row first and merge; beyond, `_all_at_once`, in single precision, so
 # that two candidates whose totals differ by less than that resolves may change places at the very edge of the beam.
 NARROW = 48
+BLOCKS = range(64, 129)  # sizes of a block
+MANY = 2**15  # for at least so many numbers, a top-k by blocks is faster
 
 
-def candidates(logp_KV: Tensor, slots: Slots, count: int) -> Candidates:
-    """The `count` best continuations of each sentence, ties to the better slot, then to the lower token.
+def candidates(logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates:
+    """The `count` best continuations of each sentence. Of equals, the better slot comes first, then the lower token.
 
-    An ended hypothesis has one: itself, at its own total. Where nothing at all can follow (every token is banned), the
-    hypotheses are carried on as they are, so that what was written is not lost.
+    A finished hypothesis has one continuation: itself, at its own total. If no token is allowed at all, the hypotheses are kept
+    as they are, so that nothing is lost.
     """
-    found = _best(logp_KV, slots.total_BW, slots.ended_BW, count)
+    found = _best(logits, slots.total_BW, slots.ended_BW, count, ahead)
     stuck_B = found.total_BC[:, 0] == -math.inf
     if stuck_B.any():
-        found = _best(logp_KV, slots.total_BW, slots.ended_BW | stuck_B[:, None], count)
+        refuse_broken(logits)
+        found = _best(logits, slots.total_BW, slots.ended_BW | stuck_B[:, None], count, ahead)
     return found
 
 
-def _best(logp_KV: Tensor, total_BW: Tensor, ended_BW: Tensor, count: int) -> Candidates:
-    """Each row's best tokens, then the best of a sentence's rows together, by total. A row that ended offers column 0 at log
-    probability 0: itself."""
-    narrow = count <= NARROW
-    logp_KC, token_KC = top(logp_KV, count) if narrow else (logp_KV, None)
-    columns = logp_KC.shape[1]
-    logp_BWC = logp_KC.unflatten(0, total_BW.shape)
+def _best(logits: Logits, total_BW: np.ndarray, ended_BW: np.ndarray, count: int, ahead: Ahead | None) -> Candidates:
+    """Each row's best tokens, then the best of a sentence's rows together, by total. A row that ended offers `itself`. The
+    log-sum-exp does not change the order within a row, so it is subtracted only from the tokens that remain."""
+    if ahead is None and count > NARROW:
+        return _all_at_once(logits, total_BW, ended_BW, count)
+    value_KC, token_KC = arrays(top(logits.values_KV, count))
+    total_K1 = logits.total_K1.numpy()
+    if not ((value_KC[:, 0] < math.inf).all() and np.isfinite(total_K1).all()):  # what is no number comes first
+        refuse_broken(logits)
+    logp_KC = value_KC - total_K1
+    if ahead is not None:
+        return _in_turns(logits, logp_KC, token_KC, total_BW, ended_BW, count, ahead)
+    sentences, width = total_BW.shape
+    carrying = bool(ended_BW.any())
+    if width == 1 and not carrying:  # one row a sentence is in order already
+        return Candidates(np.zeros_like(token_KC), token_KC, logp_KC, total_BW + logp_KC)
+    if carrying:
+        logp_KC = np.where(ended_BW.reshape(-1, 1), itself(logp_KC), logp_KC)
+    total_BN = (total_BW.reshape(-1, 1) + logp_KC).reshape(sentences, -1)
+    place_BC = best_first(total_BN)[:, :count]
+    slot_BC = place_BC // logp_KC.shape[1]
+    token_BC, logp_BC, total_BC = (of_each(part.reshape(total_BN.shape), place_BC) for part in (token_KC, logp_KC, total_BN))
+    return Candidates(slot_BC, token_BC, logp_BC, total_BC, of_each(ended_BW, slot_BC) if carrying else None)
+
+
+def itself(logp_KC: np.ndarray) -> np.ndarray:
+    """The only candidate of a finished hypothesis: column 0 at log probability 0."""
+    return np.where(np.arange(logp_KC.shape[1]) == 0, 0.0, -math.inf).astype(logp_KC.dtype)
+
+
+def _all_at_once(logits: Logits, total_BW: np.ndarray, ended_BW: np.ndarray, count: int) -> Candidates:
+    value_KV, columns = logits.values_KV, logits.values_KV.shape[1]
+    value_BWV = value_KV.view(*total_BW.shape, columns)
+    less_BW = logits.total_K1.numpy().reshape(total_BW.shape)
     carrying = bool(ended_BW.any())
     if carrying:
-        carry_C = torch.where(torch.arange(columns) == 0, 0.0, -math.inf).to(logp_KC.dtype)
-        logp_BWC = torch.where(ended_BW[:, :, None], carry_C, logp_BWC)
-    ranked_by_BW = total_BW if narrow else total_BW.to(logp_KC.dtype)
-    place_BC = top((ranked_by_BW[:, :, None] + logp_BWC).flatten(1), count)[1]
-    logp_BC = logp_BWC.flatten(1).gather(1, place_BC)
-    slot_BC = place_BC.div(columns, rounding_mode="floor")
-    token_BC = place_BC % columns if token_KC is None else token_KC.reshape(len(total_BW), -1).gather(1, place_BC)
-    total_BC = total_BW.gather(1, slot_BC) + logp_BC
-    if not narrow:
-        total_BC, order_BC = total_BC.sort(dim=1, descending=True, stable=True)
-        slot_BC, token_BC, logp_BC = (part.gather(1, order_BC) for part in (slot_BC, token_BC, logp_BC))
-    return Candidates(slot_BC, token_BC, logp_BC, total_BC, ended_BW.gather(1, slot_BC) if carrying else None)
+        own_BWV = torch.where(torch.arange(columns) == 0, logits.total_K1.view(*total_BW.shape, 1), -math.inf)
+        value_BWV = torch.where(torch.from_numpy(ended_BW)[:, :, None], own_BWV, value_BWV)
+    ranked_BWV = torch.from_numpy(total_BW - less_BW)[:, :, None].to(value_KV.dtype) + value_BWV
+    ranked_BC, place_BC = arrays(top(ranked_BWV.flatten(1), count))
+    if not (ranked_BC[:, 0] < math.inf).all():
+        refuse_broken(logits)
+    slot_BC, token_BC = place_BC // columns, place_BC % columns
+    logp_BC = of_each(value_BWV.flatten(1).numpy(), place_BC) - of_each(less_BW, slot_BC)
+    total_BC = of_each(total_BW, slot_BC) + logp_BC
+    order_BC = best_first(total_BC)
+    slot_BC, token_BC, logp_BC, total_BC = (of_each(part, order_BC) for part in (slot_BC, token_BC, logp_BC, total_BC))
+    return Candidates(slot_BC, token_BC, logp_BC, total_BC, of_each(ended_BW, slot_BC) if carrying else None)
+
+
+def _in_turns(
+    logits: Logits,
+    logp_KC: np.ndarray,
+    token_KC: np.ndarray,
+    total_BW: np.ndarray,
+    ended_BW: np.ndarray,
+    count: int,
+    ahead: Ahead,
+) -> Candidates:
+    """The best candidate at each number of missing tokens, fewest first, then the second best at each, and so on, so that
+    hypotheses at every number go on. Each row offers its best tokens and those that are required."""
+    required_KA = ahead.pieces_A.expand(len(token_KC), -1)
+    piece_KA, logp_KA = arrays((required_KA, logits.values_KV.gather(1, required_KA) - logits.total_K1))
+    again_KA = (piece_KA[:, :, None] == token_KC[:, None]).any(2)
+    token_KN = np.concatenate([token_KC, piece_KA], 1)
+    logp_KN = np.concatenate([logp_KC, np.where(again_KA, -math.inf, logp_KA).astype(logp_KC.dtype)], 1)
+    ended_K1 = ended_BW.reshape(-1, 1)
+    logp_KN = np.where(ended_K1, itself(logp_KN), logp_KN)
+    row_M = torch.arange(len(token_KN)).repeat_interleave(token_KN.shape[1])
+    level_KN = ahead.missing(row_M, torch.from_numpy(token_KN.ravel())).numpy().reshape(token_KN.shape)
+    total_BN = (total_BW.reshape(-1, 1) + logp_KN).reshape(len(total_BW), -1)
+    level_BN = np.where(ended_K1, 0, level_KN).reshape(total_BN.shape)
+    level_BN[total_BN == -math.inf] = 0
+    place_BC = turns(total_BN, level_BN)[:, :count]
+    slot_BC = place_BC // token_KN.shape[1]
+    token_BC, logp_BC, total_BC = (of_each(part.reshape(total_BN.shape), place_BC) for part in (token_KN, logp_KN, total_BN))
+    return Candidates(slot_BC, token_BC, logp_BC, total_BC, of_each(ended_BW, slot_BC), of_each(level_BN, place_BC))
+
+
+def turns(total_BN: np.ndarray, level_BN: np.ndarray) -> np.ndarray:
+    """The order in which candidates get places: one of each level in turn, lowest level first; within a level by total."""
+    best_BN = best_first(total_BN)
+    level_BN = of_each(level_BN, best_BN)
+    levels = int(level_BN.max()) + 1
+    before_BNL = (level_BN[:, :, None] == np.arange(levels)).cumsum(1)
+    turn_BN = np.take_along_axis(before_BNL, level_BN[:, :, None], 2)[:, :, 0] * levels + level_BN
+    turn_BN[of_each(total_BN, best_BN) == -math.inf] = levels * (total_BN.shape[1] + 1)
+    return of_each(best_BN, turn_BN.argsort(axis=1, kind="stable"))
+
+
+class Propose(Protocol):
+    """A function that finds the candidates of a step."""
+
+    def __call__(self, logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates: ...
 
 
 class Stay:
@@ -62,38 +156,57 @@ class Stay:
       be pushed out by live ones that are still more probable. Both are candidates: the tree shows a finished one where it
       ended, so a later step has fewer new nodes than candidates.
     * The search stops when the whole beam is finished, or at the length limit.
-    * What comes back is the beam, ranked by score. At the limit unfinished hypotheses are cut: they come back marked as
-      unfinished and compete by score, their length being the limit. Where the options force <eos> there, nothing else may
-      follow at the last step, at its own price.
-    * Where nothing may follow any hypothesis of a sentence, they are cut there.
+    * The result is the beam, ranked by score. At the limit unfinished hypotheses are cut: they are returned as unfinished and
+    ranked by score, with the limit as their length. If the options force <eos> there, it is the only token allowed at the last
+    step, at its own log probability.
+    * If no token may follow any hypothesis of a sentence, they are cut there.
+    * If words are required, hypotheses at every number of missing tokens share the beam (see `_in_turns`). The search then stops
+    when those that miss nothing are finished and no other is more probable, so it may return fewer outputs.
     """
 
-    group = 0
+    def __init__(
+        self, sentences: int, width: int, shown: int, scoring: Scoring, eos: int, propose: Propose = candidates, groups: int = 1
+    ) -> None:
+        self.width, self.within, self.shown, self.scoring, self.eos = width, width // groups, shown, scoring, eos
+        self.propose, self.groups, self.group = propose, groups, shown // groups if groups > 1 else 0
+        self.slots = empty_slots(sentences, groups)
 
-    def __init__(self, sentences: int, width: int, shown: int, scoring: Scoring, eos: int) -> None:
-        self.width, self.within, self.shown, self.scoring, self.eos = width, width, shown, scoring, eos
-        self.slots = empty_slots(sentences, 1)
-
-    def choose(self, logp_KV: Tensor, step: int, last_B: Tensor, coverage_K: Tensor | None) -> Choice:
-        found = candidates(logp_KV, self.slots, self.shown)
-        column_BW = torch.arange(min(self.width, found.total_BC.shape[1])).expand(len(found.total_BC), -1)
+    def choose(
+        self, logits: Logits, step: int, last_B: np.ndarray, coverage_K: np.ndarray | None, ahead: Ahead | None = None
+    ) -> Choice:
+        found = self.propose(logits, self.slots, self.shown, ahead if self.width > 1 else None)
+        column_BW = first_of_each(*found.total_BC.shape, self.width, self.groups)
         self.slots = seat(self.slots, found, column_BW, step, coverage_K, self.eos)
         live_BW = (self.slots.total_BW > -math.inf) & ~self.slots.ended_BW
-        return Choice(found, column_BW, last_B | ~live_BW.any(1))
+        done_B = last_B | ~live_BW.any(1)
+        if found.level_BC is not None and self.groups == 1:
+            done_B = done_B | self._decided(live_BW, of_each(found.level_BC, column_BW))
+        return Choice(found, column_BW, done_B)
 
-    def keep(self, sentences_B: Tensor) -> None:
-        self.slots = keep_sentences(self.slots, sentences_B)
+    def _decided(self, live_BW: np.ndarray, level_BW: np.ndarray) -> np.ndarray:
+        """Whether all hypotheses that miss nothing are finished, and none that misses something is more probable. If so, the
+        latter are removed."""
+        total_BW, ended_BW = self.slots.total_BW, self.slots.ended_BW
+        worst_B = np.where(ended_BW, total_BW, math.inf).min(1)
+        best_B = np.where(live_BW, total_BW, -math.inf).max(1)
+        decided_B: np.ndarray = ended_BW.any(1) & ~(live_BW & (level_BW == 0)).any(1) & (best_B <= worst_B)
+        self.slots = self.slots.without(decided_B[:, None] & live_BW)
+        return decided_B
+
+    def keep(self, kept_N: np.ndarray) -> None:
+        self.slots = keep_sentences(self.slots, kept_N)
 
     def endings(self) -> Endings:
         slots = self.slots
-        return Endings(self.scoring.score(slots.total_BW, slots.step_BW + 1, slots.coverage_BW), slots.step_BW, slots.column_BW)
+        score_BW = self.scoring.score(slots.ranked_by_BW, slots.step_BW + 1, slots.coverage_BW)
+        return Endings(score_BW, slots.step_BW, slots.column_BW)
 
 
 class Free:
     """A finished hypothesis is banked and frees its place, so that `width` live ones always go on.
 
     * Each step looks at the 2 * `width` best continuations. Those that end and are among the first `width` are banked;
-      the bank keeps the `width` best by score. The `width` best that do not end go on.
+      the bank keeps the best by score, patience * `width` of them. The `width` best that do not end go on.
     * With a full bank the search stops, by `early`: `true` at once; `false` when the best live hypothesis, normalised at
       its present length, cannot beat the worst banked one; `never` when no live hypothesis can, at whatever length it may
       still end. Coverage, never above 0, is taken as 0 for a live one.
@@ -103,55 +216,165 @@ class Free:
     * Where nothing may follow any live hypothesis of a sentence, the search stops; with an empty bank, they are cut there.
     """
 
-    group = 0
+    def __init__(
+        self,
+        limits_B: np.ndarray,
+        options: SearchOptions,
+        scoring: Scoring,
+        eos: int,
+        propose: Propose = candidates,
+        groups: int = 1,
+    ) -> None:
+        self.width, self.within, self.early = options.beam, options.beam // groups, options.early
+        self.limits_B, self.scoring, self.eos = limits_B, scoring, eos
+        self.propose, self.groups, self.group = propose, groups, 2 * self.width // groups if groups > 1 else 0
+        self.slots = empty_slots(len(limits_B), groups)
+        nowhere_BN = np.zeros((len(limits_B), self.places(options)), np.int64)
+        self.bank = Endings(np.full(nowhere_BN.shape, -math.inf), nowhere_BN, nowhere_BN)
 
-    def __init__(self, limits_B: Tensor, width: int, early: str, scoring: Scoring, eos: int) -> None:
-        self.width, self.within, self.early, self.scoring, self.eos = width, width, early, scoring, eos
-        self.limits_B = limits_B
-        self.slots = empty_slots(len(limits_B), 1)
-        nowhere_BN = torch.zeros((len(limits_B), width), dtype=torch.long)
-        self.bank = Endings(torch.full(nowhere_BN.shape, -math.inf, dtype=torch.float64), nowhere_BN, nowhere_BN)
+    def places(self, options: SearchOptions) -> int:
+        """How many outputs the bank holds (Kasai et al. 2024: patience * width)."""
+        return max(1, math.ceil(options.patience * options.beam - 1e-9))
 
-    def choose(self, logp_KV: Tensor, step: int, last_B: Tensor, coverage_K: Tensor | None) -> Choice:
-        found = candidates(logp_KV, self.slots, 2 * self.width)
-        first_BW = torch.arange(min(self.width, found.total_BC.shape[1])).expand(len(found.total_BC), -1)
+    def choose(
+        self, logits: Logits, step: int, last_B: np.ndarray, coverage_K: np.ndarray | None, ahead: Ahead | None = None
+    ) -> Choice:
+        found = self.propose(logits, self.slots, 2 * self.width, ahead if self.width > 1 else None)
+        first_BW = first_of_each(*found.total_BC.shape, self.width, self.groups)
         front = seat(self.slots, found, first_BW, step, coverage_K, self.eos)
         banked_BW = front.ended_BW | last_B[:, None]
         if banked_BW.any():
             self._put(front, banked_BW, step)
-        going_BW = (found.token_BC == self.eos).sort(dim=1, stable=True).indices[:, : first_BW.shape[1]]
-        column_BW = torch.where(last_B[:, None], first_BW, going_BW)
+        column_BW = np.where(last_B[:, None], first_BW, self.going(found, first_BW))
         live = seat(self.slots, found, column_BW, step, coverage_K, self.eos)
-        self.slots = live._replace(
-            total_BW=live.total_BW.masked_fill(live.ended_BW, -math.inf), ended_BW=torch.zeros_like(live.ended_BW)
-        )
-        return Choice(found, column_BW, last_B | self._settled(step + 1))
+        self.slots = live.without(live.ended_BW)
+        return Choice(found, column_BW, last_B | self._settled(found, step + 1))
 
-    def _put(self, front: Slots, banked_BW: Tensor, step: int) -> None:
-        """Bank the marked ones; those of an earlier step, which nothing could follow, only if there is nothing better."""
+    def going(self, found: Candidates, first_BW: np.ndarray) -> np.ndarray:
+        """The columns of the best candidates of every group that do not end."""
+        ends_NC = (found.token_BC == self.eos).reshape(len(first_BW) * self.groups, -1)
+        column_NW = ends_NC.argsort(axis=1, kind="stable")[:, : first_BW.shape[1] // self.groups]
+        going_BW: np.ndarray = column_NW.reshape(len(first_BW), -1) + first_BW // ends_NC.shape[1] * ends_NC.shape[1]
+        return going_BW
+
+    def _put(self, front: Slots, banked_BW: np.ndarray, step: int) -> None:
+        """Bank the marked hypotheses. Those of an earlier step, which no token may follow, are banked only if the bank is
+        empty."""
         bank_empty_B = self.bank.score_BN[:, 0] == -math.inf
         banked_BW = banked_BW & ((front.step_BW == step) | bank_empty_B[:, None])
-        scores_BW = self.scoring.score(front.total_BW, front.step_BW + 1, front.coverage_BW)
-        score_BN = torch.cat([self.bank.score_BN, scores_BW.masked_fill(~banked_BW, -math.inf)], 1)
-        score_BN, place_BN = top(score_BN, self.width)
-        step_BN = torch.cat([self.bank.step_BN, front.step_BW], 1).gather(1, place_BN)
-        column_BN = torch.cat([self.bank.column_BN, front.column_BW], 1).gather(1, place_BN)
-        self.bank = Endings(score_BN, step_BN, column_BN)
+        scores_BW = self.scoring.score(front.ranked_by_BW, front.step_BW + 1, front.coverage_BW)
+        offered = (np.where(banked_BW, scores_BW, -math.inf), front.step_BW, front.column_BW)
+        both = [np.concatenate(parts, 1) for parts in zip(self.bank, offered)]
+        place_BN = best_first(both[0])[:, : self.bank.score_BN.shape[1]]
+        self.bank = Endings._make(of_each(part, place_BN) for part in both)
 
-    def _settled(self, written: int) -> Tensor:
-        best_B = self.slots.total_BW.amax(1)
+    def _settled(self, found: Candidates, written: int) -> np.ndarray:
+        best_B = self.slots.ranked_by_BW.max(1)
         worst_B = self.bank.score_BN[:, -1]
-        full_B = worst_B > -math.inf
+        full_B: np.ndarray = worst_B > -math.inf
         if self.early == "false":
             full_B = full_B & (self.scoring.score(best_B, written) <= worst_B)
         elif self.early == "never":
             full_B = full_B & (self.scoring.reach(best_B, written, self.limits_B) <= worst_B)
-        return full_B | (best_B == -math.inf)
+        settled_B: np.ndarray = full_B | (best_B == -math.inf)
+        return settled_B
 
-    def keep(self, sentences_B: Tensor) -> None:
-        self.slots = keep_sentences(self.slots, sentences_B)
-        self.limits_B = self.limits_B[sentences_B]
-        self.bank = Endings(*(leaf.index_select(0, sentences_B) for leaf in self.bank))
+    def keep(self, kept_N: np.ndarray) -> None:
+        self.slots = keep_sentences(self.slots, kept_N)
+        self.limits_B = self.limits_B[kept_N]
+        self.bank = Endings._make(leaf[kept_N] for leaf in self.bank)
 
     def endings(self) -> Endings:
         return self.bank
+
+
+class Leave(Free):
+    """A finished hypothesis is banked, and its place stays empty until the next step, as in OpenNMT.
+
+    * Each step the `width` best continuations hold the beam. Those that end are banked; the bank keeps the `nbest` best.
+    * The search stops once the best candidate of a step has ended and the bank is full, or at the length limit.
+    """
+
+    def __init__(
+        self, limits_B: np.ndarray, options: SearchOptions, scoring: Scoring, eos: int, propose: Propose = candidates
+    ) -> None:
+        super().__init__(limits_B, options, scoring, eos, propose)
+        self.ended_B = np.zeros(len(limits_B), bool)  # whether the best candidate of some step has ended
+
+    def places(self, options: SearchOptions) -> int:
+        return options.nbest
+
+    def going(self, found: Candidates, first_BW: np.ndarray) -> np.ndarray:
+        return first_BW
+
+    def _settled(self, found: Candidates, written: int) -> np.ndarray:
+        self.ended_B = self.ended_B | (found.token_BC[:, 0] == self.eos)
+        full_B = self.bank.score_BN[:, -1] > -math.inf
+        settled_B: np.ndarray = self.ended_B & full_B | (self.slots.total_BW == -math.inf).all(1)
+        return settled_B
+
+    def keep(self, kept_N: np.ndarray) -> None:
+        super().keep(kept_N)
+        self.ended_B = self.ended_B[kept_N]
+
+
+def arrays(tensors: tuple[Tensor, ...]) -> Iterator[np.ndarray]:
+    return (tensor.numpy() for tensor in tensors)
+
+
+def top(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest of each row, largest first, equal ones by lower index (`torch.topk` leaves their order open).
+
+    One more than `count` is computed. Only in rows where it equals the last one taken is the choice ambiguous, and only there
+    are all equals looked up.
+    """
+    width = scores_KV.shape[1]
+    count = min(count, width)
+    values_KC, places_KC = largest(scores_KV, min(count + 1, width))
+    values = values_KC.numpy()  # which compares so few numbers sooner than torch
+    if (values[:, 1:] == values[:, :-1]).any():
+        values_KC, places_KC = _settle_ties(scores_KV, values_KC, places_KC, count)
+    return values_KC[:, :count], places_KC[:, :count]
+
+
+def largest(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`torch.topk`; over many rows of many numbers in two thirds of its time, by looking only into the `count` blocks of
+    each row with the largest maxima: the others hold none that these do not match."""
+    rows, width = scores_KV.shape
+    block = block_of(width) if scores_KV.numel() >= MANY and scores_KV.is_contiguous() else 0
+    blocks = width // block if block else 0
+    if blocks < 4 * count:
+        return scores_KV.topk(count, dim=1)
+    blocks_NM = scores_KV.view(-1, block)
+    block_KC = blocks_NM.amax(1).view(rows, blocks).topk(count, dim=1, sorted=False).indices
+    first_K1 = torch.arange(rows)[:, None] * blocks
+    values_KC, at_KC = blocks_NM.index_select(0, (block_KC + first_K1).flatten()).view(rows, -1).topk(count, dim=1)
+    return values_KC, block_KC.gather(1, at_KC.div(block, rounding_mode="floor")) * block + at_KC % block
+
+
+@cache
+def block_of(width: int) -> int:
+    """The size of the blocks of a row: it divides the row, and is close to a multiple of 32, because 32 numbers are compared at
+    once."""
+    return min((size for size in BLOCKS if width % size == 0), key=lambda size: size % 32, default=0)
+
+
+def _settle_ties(scores_KV: Tensor, values_KC: Tensor, places_KC: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    places_KC, order_KC = places_KC.sort(dim=1)
+    values_KC, by_value_KC = values_KC.gather(1, order_KC).sort(dim=1, descending=True, stable=True)
+    places_KC = places_KC.gather(1, by_value_KC)
+    if values_KC.shape[1] > count:
+        contested_K = (values_KC[:, count - 1] == values_KC[:, count]) & values_KC[:, count].isfinite()
+        rows = contested_K.nonzero().squeeze(1)
+        if len(rows):
+            places_KC[rows, :count] = _first_equals(scores_KV[rows], values_KC[rows, :count], places_KC[rows, :count])
+    return values_KC, places_KC
+
+
+def _first_equals(scores_NV: Tensor, values_NC: Tensor, places_NC: Tensor) -> Tensor:
+    """The same places, but for each row's smallest value the first places that hold it."""
+    least_N1, count = values_NC[:, -1:], values_NC.shape[1]
+    before_V = torch.arange(scores_NV.shape[1], 0, -1, dtype=torch.int32)
+    first_NC = torch.where(scores_NV == least_N1, before_V, 0).topk(count, dim=1).indices
+    rank_NC = torch.arange(count) - (values_NC > least_N1).sum(1, keepdim=True)
+    return torch.where(rank_NC < 0, places_NC, first_NC.gather(1, rank_NC.clamp(min=0)))

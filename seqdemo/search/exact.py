@@ -1,8 +1,8 @@
 """Exact search: batched branch and bound over all outputs, with a certificate.
 
-A prefix y_1..y_d is open while something that continues it may still make the list of the best. Log probabilities are at
-most 0, so totals only fall and nothing below a prefix has a higher total than the prefix: with plain totals a prefix is
-closed as soon as its total is not above the worst of the list. With a length penalty, d < n <= limit and coverage at most 0,
+A prefix y_1..y_d is open while some continuation may still enter the list of the best. Log probabilities are at most 0, so
+totals only fall and nothing below a prefix has a higher total than the prefix: with plain totals a prefix is closed as soon as
+its total is not above the worst of the list. With a length penalty, d < n <= limit and coverage at most 0,
 
     score(y) <= max(total / penalty(d + 1), total / penalty(limit)),
 
@@ -22,12 +22,14 @@ import torch
 
 from seqdemo.config import SearchOptions
 from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, SearchTree
+from seqdemo.search.beam import turns
 from seqdemo.search.frontier import Chunk, Held, Nodes, Opening, Rows
-from seqdemo.search.ranking import Scoring
-from seqdemo.search.recording import Found, empty_tree
-from seqdemo.search.walk import Cancel, allowed, forbids
+from seqdemo.search.hypotheses import Scoring, SearchResult, empty_tree
+from seqdemo.search.rules import Now, Rules
+from seqdemo.state import Logits, Scores, logp_of, select
 
 Progress = Callable[[int, float, float], None]
+Cancel = Callable[[], bool]
 
 FIRST_DESCENT = 5  # rows a chunk until the first descent has reached its end, as a beam of this width would go
 CHUNK = 256  # and from then on
@@ -40,7 +42,7 @@ REASONS = {
 
 
 def best_above(score_N: np.ndarray, bound: float, count: int) -> np.ndarray:
-    """Where the `count` highest of those above the bound stand, highest first, equal ones by lower index."""
+    """The places of the `count` highest values above the bound, highest first, equal ones by lower index."""
     (place_N,) = (score_N > bound).nonzero()
     if len(place_N) > count:
         least = np.partition(score_N[place_N], -count)[-count]
@@ -51,9 +53,10 @@ def best_above(score_N: np.ndarray, bound: float, count: int) -> np.ndarray:
 class ExactSearch:
     """Exact search for one sentence: while it is `going`, it asks for its `chunk` to be expanded.
 
-    * The first descent goes down with the five best continuations at each length, as a beam would, which gives a good list
-      early. After it, the deepest open prefixes are expanded first, best first among them, up to 256 at a time.
-    * The best n = `nbest` of all outputs are sought: every further one widens the search, so ask for one where time counts.
+    * The first descent goes down with the five best continuations at each length, as a beam would (where words are required,
+      at every number of missing tokens), which gives a good list early. After it, the deepest open prefixes are expanded
+      first, best first among them, up to 256 at a time.
+    * It looks for the best n = `nbest` of all outputs. Each further one widens the search, so ask for one if time matters.
     * Outputs are those that end within the limit and, unless the limit forces <eos>, those cut at the limit.
     * The tree has every prefix that was expanded, every output that was among the best when it was found, and of each prefix
       the best continuation that was pruned: by how much its total missed what it had to exceed.
@@ -66,6 +69,7 @@ class ExactSearch:
         start: Held,
         sentence: int,
         options: SearchOptions,
+        rules: Rules,
         scoring: Scoring,
         limit: int,
         *,
@@ -76,7 +80,8 @@ class ExactSearch:
         cancel: Cancel | None,
         record: bool,
     ) -> None:
-        self.options, self.scoring, self.limit = options, scoring, limit
+        self.options, self.rules, self.scoring, self.limit = options, rules, scoring, limit
+        self.given = len(given)
         self.eos, self.eos_1 = eos, np.array([eos])
         self.progress, self.cancel, self.record = progress, cancel, record
         self.best: list[tuple[float, int, bool]] = []  # (-score, node, finished), best first
@@ -85,15 +90,15 @@ class ExactSearch:
         self.descending, self.too_wide = True, False
         self.expansions = 0
         self.empty_logp = -math.inf
-        history_KT = np.array([given], np.int64) if options.no_repeat else None
         last = given[-1] if given else bos
-        self.chunk = Chunk(start, np.array([sentence]), history_KT, np.array([last]), np.zeros(1), np.array([-1]), 0)
+        self.chunk = Chunk(start, np.array([sentence]), rules.start([given]), np.array([last]), np.zeros(1), np.array([-1]), 0)
         self.going, self.reason = True, ""
         self.began = time.perf_counter()
 
-    def expand(self, logp_KV: np.ndarray, held: Held, first: int) -> None:
-        """Take in what the model makes of the chunk, its rows being those of `held` from `first` on; choose the next."""
-        self.look(logp_KV, held, first)
+    def expand(self, logp_KV: np.ndarray, scores: Scores, held: Held, first: int) -> None:
+        """Use the model's scores for the chunk, and choose the next chunk. `scores` and `held` are those of all rows of the
+        call; the chunk's are the ones from `first` on, and `logp_KV` their log probabilities."""
+        self.look(logp_KV, scores, held, first)
         if self.progress is not None:
             best = -self.best[0][0] if self.best else -math.inf
             self.progress(self.expansions, best, max(self.bound(), self.open_score()))
@@ -102,13 +107,14 @@ class ExactSearch:
         self.going = chunk is not None
         self.chunk = chunk or self.chunk
 
-    def look(self, logp_KV: np.ndarray, held: Held, first: int) -> None:
-        """Look at every continuation of these prefixes: list what is complete, open the rest."""
+    def look(self, logp_KV: np.ndarray, scores: Scores, held: Held, first: int) -> None:
+        """Look at every continuation of these prefixes: list the complete ones, open the others."""
         chunk, written = self.chunk, self.chunk.written + 1
         self.expansions += len(logp_KV)
         if not chunk.written:
             self.empty_logp = float(logp_KV[0, self.eos])
-        logp_KV = self.allowed(logp_KV)
+        if self.rules:
+            logp_KV = self.allowed(Logits.of(scores), first)
         coverage_K = None if held.coverage_K is None else held.coverage_K[first : first + len(logp_KV)]
         if written == self.limit:
             self.enlist(logp_KV, np.arange(logp_KV.shape[1]), coverage_K)
@@ -118,16 +124,15 @@ class ExactSearch:
         logp_KV[:, self.eos] = -math.inf
         self.stack.append(Opening(chunk, held, first, logp_KV))
 
-    def allowed(self, logp_KV: np.ndarray) -> np.ndarray:
-        if not forbids(self.options):
-            return logp_KV
-        written, history_KT = self.chunk.written, self.chunk.history_KT
-        last_B = torch.tensor([written + 1 == self.limit])
-        history = None if history_KT is None else torch.from_numpy(history_KT)
-        return allowed(torch.from_numpy(logp_KV), written, last_B, history, self.options, self.eos).numpy()
+    def allowed(self, logits: Logits, first: int) -> np.ndarray:
+        """The chunk's log probabilities under the rules."""
+        chunk, count = self.chunk, len(self.chunk.token_K)
+        now = Now(chunk.written, torch.full((count,), self.given), torch.full((count,), self.limit - chunk.written), self.eos)
+        own = Logits(*(part[first : first + count] for part in logits))
+        return logp_of(self.rules.apply(own, now, chunk.said)).numpy()
 
     def enlist(self, logp_KC: np.ndarray, token_C: np.ndarray, coverage_K: np.ndarray | None) -> None:
-        """Put the prefixes continued by these tokens on the list of the best, where they belong there."""
+        """Put the prefixes continued by these tokens on the list of the best, if they are good enough."""
         chunk, bound = self.chunk, self.bound()
         total_M = (chunk.total_K[:, None] + logp_KC).ravel()
         coverage_M = 0.0 if coverage_K is None else coverage_K.repeat(len(token_C))
@@ -144,7 +149,7 @@ class ExactSearch:
         del self.best[self.options.nbest :]
 
     def next_chunk(self) -> Chunk | None:
-        """The deepest open prefixes, the best of them; None when nothing is open."""
+        """The best of the deepest open prefixes; None when nothing is open."""
         while self.stack:
             opening = self.stack[-1]
             floor = self.floor(opening.written)
@@ -155,23 +160,34 @@ class ExactSearch:
             if not self.descending and opening.table_KV is not None:
                 opening.list_above(floor)
                 self.too_wide = self.open_rows() > self.options.frontier
-            size = FIRST_DESCENT if self.descending else CHUNK
-            return self.seat(opening, opening.take(min(size, self.options.expansions - self.expansions), floor))
+            size = min(FIRST_DESCENT if self.descending else CHUNK, self.options.expansions - self.expansions)
+            spread = self.descending and opening.table_KV is not None and len(self.rules.pieces)
+            return self.seat(opening, self.spread(opening, size, floor) if spread else opening.take(size, floor))
         return None
+
+    def spread(self, opening: Opening, count: int, floor: float) -> Rows:
+        """Of the continuations above the floor, the best at every number of missing tokens in turn, as a beam takes them."""
+        row_N, token_N = opening.among(count, self.rules.pieces.numpy(), floor)
+        rows_N, tokens_N = torch.from_numpy(row_N), torch.from_numpy(token_N)
+        then = Now(opening.written, torch.full_like(rows_N, self.given), rows_N * 0 + self.limit - opening.written, self.eos)
+        missing_N = self.rules.missing(then, self.rules.after(select(opening.said, rows_N), tokens_N))
+        assert missing_N is not None
+        order_N = turns(opening.totals(row_N, token_N)[None], missing_N.numpy()[None])[0, :count]
+        return opening.follow(row_N[order_N], token_N[order_N])
 
     def seat(self, opening: Opening, rows: Rows) -> Chunk:
         if opening.best == -math.inf:
             self.close(self.floor(opening.written))  # its state is no longer needed
         kept_N = np.full(len(rows.token_N), KEPT)
         node_N = self.nodes.add(opening.written - 1, opening.node_K[rows.row_N], rows.token_N, rows.logp_N, rows.total_N, kept_N)
-        history_KT = opening.history_KT
-        if history_KT is not None:
-            history_KT = np.concatenate([history_KT[rows.row_N], rows.token_N[:, None]], 1)
+        said = opening.said
+        if self.rules:
+            said = self.rules.after(select(said, torch.from_numpy(rows.row_N)), torch.from_numpy(rows.token_N))
         row_K = opening.first + rows.row_N
-        return Chunk(opening.held, row_K, history_KT, rows.token_N, rows.total_N, node_N, opening.written)
+        return Chunk(opening.held, row_K, said, rows.token_N, rows.total_N, node_N, opening.written)
 
     def close(self, floor: float) -> None:
-        """Nothing more of the last opening is followed: its best continuations missed the floor."""
+        """Close the last opening: its best continuations missed the floor."""
         opening = self.stack.pop()
         if self.record:
             rows = opening.left()
@@ -179,7 +195,7 @@ class ExactSearch:
             self.nodes.add(opening.written - 1, opening.node_K[rows.row_N], *rows[1:], pruned_N, missed_N)
 
     def open_rows(self) -> int:
-        """How many prefixes are open; those that have been closed meanwhile are thrown away if it would be too many."""
+        """How many prefixes are open. If there seem to be too many, those that were closed meanwhile are removed first."""
         if sum(map(len, self.stack)) > self.options.frontier:
             for opening in self.stack:
                 if opening.table_KV is None:
@@ -196,7 +212,7 @@ class ExactSearch:
         return min(bound * float(self.scoring.penalty(length)) for length in (written + 1, self.limit))
 
     def open_score(self) -> float:
-        """No output that is still open scores higher."""
+        """An upper bound on the scores of all outputs that are still open."""
         reaches = (self.scoring.reach(opening.best, opening.written + 1, self.limit) for opening in self.stack)
         return float(max(reaches, default=-math.inf))
 
@@ -207,7 +223,7 @@ class ExactSearch:
             return "frontier"
         return "cancelled" if self.cancel is not None and self.cancel() else ""
 
-    def found(self) -> Found:
+    def found(self) -> SearchResult:
         tree, place = self.nodes.grown()
         hypotheses = tuple(self.hypothesis(tree, int(place[node]), -score, done) for score, node, done in self.best)
         open_score = self.open_score()
@@ -222,8 +238,8 @@ class ExactSearch:
         )
         hypotheses = hypotheses or (self.unfinished(tree, place),)
         if not self.record:
-            return Found(empty_tree(), tuple(replace(hypothesis, node=-1) for hypothesis in hypotheses), certificate)
-        return Found(tree, hypotheses, certificate)
+            return SearchResult(empty_tree(), tuple(replace(hypothesis, node=-1) for hypothesis in hypotheses), certificate)
+        return SearchResult(tree, hypotheses, certificate)
 
     def hypothesis(self, tree: SearchTree, node: int, score: float, finished: bool) -> Hypothesis:
         rows = tree.path(node)

@@ -1,4 +1,4 @@
-"""What an exact search has open, and the tree it has grown: arrays of NumPy's, as most of them are tiny.
+"""The open prefixes of an exact search, and the tree it has built. They are NumPy arrays, because most are tiny.
 
 K prefixes of a chunk, N continuations of them, V vocabulary.
 """
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seqdemo.records import SearchTree
-from seqdemo.search.recording import TREE_KINDS, empty_tree
+from seqdemo.search.hypotheses import TREE_KINDS, empty_tree
 
 LAST_RANK = np.iinfo(TREE_KINDS[5]).max
-ROUNDING = 1e-6  # a first sieve in single precision lets this much more through than the one in double precision
+ROUNDING = 1e-6  # a first filter in single precision keeps this much more than the filter in double precision
 
 
 class Held(NamedTuple):
@@ -27,7 +27,7 @@ class Held(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Open prefixes: the row of the chunk they continue, the token they add, and what it makes of the total."""
+    """Open prefixes: the row of the chunk they continue, the token they add, and their total."""
 
     row_N: np.ndarray
     token_N: np.ndarray
@@ -46,7 +46,7 @@ class Chunk(NamedTuple):
 
     held: Held
     row_K: np.ndarray  # of that state
-    history_KT: np.ndarray | None
+    said: Any  # what the rules remember of each prefix
     token_K: np.ndarray
     total_K: np.ndarray  # float64
     node_K: np.ndarray  # -1: the empty prefix
@@ -58,16 +58,16 @@ class Chunk(NamedTuple):
 
 
 class Opening:
-    """What is open below an expanded chunk: first the whole table of continuations, then a list, best first.
+    """The open continuations of an expanded chunk: first the whole table, then a list, best first.
 
     `best` is the highest total that is still open, -inf when nothing is; `best_K` and `likeliest_K` are the total and the token
     of each prefix's best continuation that is neither taken nor listed.
     """
 
     def __init__(self, chunk: Chunk, held: Held, first: int, table_KV: np.ndarray) -> None:
-        """The state after the chunk is that of the rows of `held` from `first` on; the table is for this to write on."""
+        """The state after the chunk is in the rows of `held` from `first` on. This object may write to the table."""
         self.held, self.first = held, first
-        self.history_KT, self.written = chunk.history_KT, chunk.written + 1
+        self.said, self.written = chunk.said, chunk.written + 1
         self.node_K, self.total_K = chunk.node_K, chunk.total_K
         self.table_KV: np.ndarray | None = table_KV
         self.likeliest_K = table_KV.argmax(1)
@@ -79,7 +79,7 @@ class Opening:
         return len(self.rows.total_N)
 
     def list_above(self, floor: float) -> None:
-        """From the table to the list of what is above the floor; from a list, to what is left of it."""
+        """Turn the table into the list of continuations above the floor, or shorten a list to those above it."""
         if self.table_KV is None:
             self._keep(self.rows.cut(0, self._above(floor)))
         else:
@@ -87,7 +87,7 @@ class Opening:
             self.table_KV = None
 
     def _above(self, floor: float) -> int:
-        """How many of the list are."""
+        """How many of the list are above the floor."""
         return int(np.count_nonzero(self.rows.total_N > floor))
 
     def _keep(self, rows: Rows) -> None:
@@ -110,7 +110,7 @@ class Opening:
         return listed
 
     def left(self) -> Rows:
-        """The best continuation of each prefix, of those that have not been taken; best first."""
+        """The best continuation of each prefix among those not taken yet, best first."""
         total_K, token_K = self.best_K.copy(), self.likeliest_K.copy()
         listed_N, first_N = np.unique(self.rows.row_N, return_index=True)
         total_K[listed_N], token_K[listed_N] = self.rows.total_N[first_N], self.rows.token_N[first_N]
@@ -119,7 +119,7 @@ class Opening:
         return Rows(order_N, token_K[order_N], total_N - self.total_K[order_N], total_N)
 
     def take(self, count: int, floor: float) -> Rows:
-        """The best open rows, at most `count` and all above the floor; they are open no more."""
+        """Remove and return the best open rows, at most `count`, all above the floor."""
         if self.table_KV is not None:
             return self._taken(self.table_KV, count, floor)
         taken = self.rows.cut(0, min(count, self._above(floor)))
@@ -127,7 +127,7 @@ class Opening:
         return taken
 
     def _taken(self, table_KV: np.ndarray, count: int, floor: float) -> Rows:
-        """One after the other: the likeliest of the best prefix, whose next one then takes its place."""
+        """Take rows one by one: the likeliest continuation of the best prefix, which is then replaced by the next one."""
         taken: list[tuple[int, int, float, float]] = []
         totals, bests, tokens = self.total_K.tolist(), self.best_K.tolist(), self.likeliest_K.tolist()
         while len(taken) < count and self.best > floor:
@@ -142,9 +142,37 @@ class Opening:
         row_N, token_N, logp_N, total_N = map(np.array, zip(*taken))
         return Rows(row_N, token_N, logp_N, total_N)
 
+    def totals(self, row_N: np.ndarray, token_N: np.ndarray) -> np.ndarray:
+        assert self.table_KV is not None
+        total_N: np.ndarray = self.total_K[row_N] + self.table_KV[row_N, token_N]
+        return total_N
+
+    def among(self, count: int, tokens_A: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
+        """The rows and tokens of continuations above the floor: the `count` best of each prefix, and these tokens."""
+        assert self.table_KV is not None
+        best_KC = (-self.table_KV).argsort(1, kind="stable")[:, :count]
+        token_KN = np.concatenate([best_KC, np.broadcast_to(tokens_A, (len(best_KC), len(tokens_A)))], 1)
+        width = self.table_KV.shape[1]
+        place_N = np.unique(np.arange(len(token_KN))[:, None] * width + token_KN)
+        row_N, token_N = place_N // width, place_N % width
+        above_N = self.totals(row_N, token_N) > floor
+        return row_N[above_N], token_N[above_N]
+
+    def follow(self, row_N: np.ndarray, token_N: np.ndarray) -> Rows:
+        """Remove and return these continuations, best first."""
+        assert self.table_KV is not None
+        order_N = (-self.totals(row_N, token_N)).argsort(kind="stable")
+        row_N, token_N = row_N[order_N], token_N[order_N]
+        rows = Rows(row_N, token_N, self.table_KV[row_N, token_N], self.totals(row_N, token_N))
+        self.table_KV[row_N, token_N] = -math.inf
+        self.likeliest_K = self.table_KV.argmax(1)
+        self.best_K = self.total_K + self.table_KV[np.arange(len(self.table_KV)), self.likeliest_K]
+        self.best = max(self.best_K.tolist())
+        return rows
+
 
 class Nodes:
-    """The tree as it grows, in the order of the search."""
+    """The tree so far, in the order of the search."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -160,14 +188,14 @@ class Nodes:
         fate_N: np.ndarray,
         missed_N: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Siblings and cousins of one length, best first."""
+        """Add nodes of one length, best first."""
         missed_N = np.zeros(len(token_N)) if missed_N is None else missed_N
         self.parts.append((step, parent_N, token_N, logp_N, total_N, fate_N, missed_N))
         self.count += len(token_N)
         return np.arange(self.count - len(token_N), self.count)
 
     def grown(self) -> tuple[SearchTree, np.ndarray]:
-        """The tree in the order of its steps, and where each node went (-1, the empty prefix, nowhere)."""
+        """The tree in the order of its steps, and the new row of each node (-1 for the empty prefix)."""
         if not self.parts:
             return empty_tree(), np.zeros(0, np.int64)
         steps, *columns = zip(*self.parts)
@@ -181,7 +209,7 @@ class Nodes:
 
 
 def ranks(step_N: np.ndarray, total_N: np.ndarray) -> np.ndarray:
-    """How many of the same step have a higher total."""
+    """For each node, how many of the same step have a higher total."""
     order_N = np.lexsort((-total_N, step_N))
     first_N = np.searchsorted(step_N[order_N], step_N[order_N])
     rank_N = np.empty(len(step_N), np.int64)

@@ -9,17 +9,23 @@ import torch
 from torch import Tensor
 
 from seqdemo.config import SearchOptions
-from seqdemo.search.ranking import Scoring, top
-from seqdemo.search.slots import Candidates, Choice, Endings, empty_slots, keep_sentences, seat
+from seqdemo.search.beam import arrays, top
+from seqdemo.search.hypotheses import Candidates, Choice, Endings, Scoring, empty_slots, keep_sentences, seat
+from seqdemo.search.rules import Ahead, refuse_broken
+from seqdemo.state import Logits
 
-SURE = 1e-6  # top-p counts a set whose mass misses p by rounding alone as reaching it
+SURE = 1e-6  # tolerance for rounding when top-p compares a mass with p
 BELOW_ONE = 1 - 1e-9  # keeps u * mass below the mass, so that a token of probability 0 is never drawn
 
 
-def distribution(logp_KV: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
+def distribution(
+    values_KV: Tensor, temperature: float, top_k: int, top_p: float, typical: float = 1.0, min_p: float = 0.0
+) -> Tensor:
     """What is drawn from: q(y) = p(y)^(1/temperature) / Z, over the top_k most probable tokens (0: all), and of these the
-    smallest set, most probable first, whose mass reaches top_p."""
-    scores_KV = logp_KV.double() / temperature
+    smallest set, most probable first, whose mass reaches top_p; of these those of at least min_p times the largest q; and of
+    these the smallest set whose mass reaches `typical`, those first whose surprisal -log q is nearest to the entropy of q
+    (Meister et al. 2023)."""
+    scores_KV = values_KV.double() / temperature
     if top_k:
         best_KC, token_KC = top(scores_KV, top_k)
         scores_KV = torch.full_like(scores_KV, -math.inf).scatter(1, token_KC, best_KC)
@@ -29,7 +35,23 @@ def distribution(logp_KV: Tensor, temperature: float, top_k: int, top_p: float) 
         over_KV = mass_KV.cumsum(1) - mass_KV >= top_p - SURE
         over_KV[:, 0] = False
         scores_KV = scores_KV.scatter(1, token_KV, sorted_KV.masked_fill(over_KV, -math.inf))
+    if min_p:
+        scores_KV = scores_KV.masked_fill(scores_KV < scores_KV.amax(1, keepdim=True) + math.log(min_p), -math.inf)
+    if typical < 1:
+        scores_KV = nearest_to_entropy(scores_KV, typical)
     return scores_KV.softmax(1)
+
+
+def nearest_to_entropy(scores_KV: Tensor, mass: float) -> Tensor:
+    """The scores of the smallest set, nearest to the expected surprisal first, whose probability reaches `mass`."""
+    logq_KV = scores_KV.log_softmax(1)
+    q_KV = logq_KV.exp()
+    entropy_K1 = -(q_KV * logq_KV).nansum(1, keepdim=True)
+    order_KV = (-logq_KV - entropy_K1).abs().sort(dim=1, stable=True).indices
+    sorted_KV = q_KV.gather(1, order_KV)
+    over_KV = sorted_KV.cumsum(1) - sorted_KV >= mass - SURE
+    over_KV[:, 0] = False
+    return scores_KV.masked_fill(torch.zeros_like(over_KV).scatter(1, order_KV, over_KV), -math.inf)
 
 
 def draw(probability_KV: Tensor, number_K: Tensor) -> Tensor:
@@ -40,8 +62,8 @@ def draw(probability_KV: Tensor, number_K: Tensor) -> Tensor:
 
 
 def random_numbers(seed: int, samples: int, steps: int) -> Tensor:
-    """Uniform in [0, 1), one row a sample. A sample's numbers depend on the seed and on which sample it is, on nothing
-    else: batch-mates and further samples change none of them."""
+    """Uniform in [0, 1), one row a sample. A sample's numbers depend only on the seed and the number of the sample, not on the
+    batch or on further samples."""
     rows = [np.random.default_rng((seed, sample)).random(steps) for sample in range(samples)]
     return torch.from_numpy(np.stack(rows)) * BELOW_ONE
 
@@ -50,9 +72,9 @@ class Sample:
     """`samples` independent outputs a sentence, each drawn from the model's distribution as temperature, top-k and top-p
     modify it. The recorded log probabilities are the model's own, not the modified ones.
 
-    * Every sentence is drawn with the same random numbers, so what it gets does not depend on its batch-mates.
+    * Every sentence uses the same random numbers, so its samples do not depend on the others of the batch.
     * A sample ends with <eos>, at the length limit, or where nothing can follow; in the latter cases it is unfinished.
-    * All samples come back, equal ones too, ranked by score. The tree holds one path a sample, and beside each drawn
+    * All samples are returned, equal ones too, ranked by score. The tree holds one path a sample, and beside each drawn
       token the `shown` most probable ones.
     """
 
@@ -64,35 +86,39 @@ class Sample:
         self.slots = empty_slots(sentences, options.samples)
         self.number_ST = random_numbers(options.seed, options.samples, longest)
 
-    def choose(self, logp_KV: Tensor, step: int, last_B: Tensor, coverage_K: Tensor | None) -> Choice:
+    def choose(
+        self, logits: Logits, step: int, last_B: np.ndarray, coverage_K: np.ndarray | None, ahead: Ahead | None = None
+    ) -> Choice:
         options = self.options
-        probability_KV = distribution(logp_KV, options.temperature, options.top_k, options.top_p)
+        shaped_by = (options.temperature, options.top_k, options.top_p, options.typical, options.min_p)
+        probability_KV = distribution(logits.values_KV, *shaped_by)
+        if probability_KV[:, 0].isnan().any():
+            refuse_broken(logits)
         drawn_K = draw(probability_KV, self.number_ST[:, step].repeat(len(last_B)))
-        found, column_BW = self._beside(logp_KV, drawn_K)
+        found, column_BW = self._beside(logits, drawn_K)
         self.slots = seat(self.slots, found, column_BW, step, coverage_K, self.eos)
         return Choice(found, column_BW, last_B | self.slots.ended_BW.all(1))
 
-    def _beside(self, logp_KV: Tensor, drawn_K: Tensor) -> tuple[Candidates, Tensor]:
-        """The most probable tokens of each row, then the drawn one where it is not among them; and its column."""
+    def _beside(self, logits: Logits, drawn_K: Tensor) -> tuple[Candidates, np.ndarray]:
+        """The most probable tokens of each row, then the drawn one if it is not among them; and its column."""
         sentences, samples = self.slots.total_BW.shape
-        shown_KC, token_KC = top(logp_KV, self.shown) if self.shown else (logp_KV[:, :0], drawn_K[:, None][:, :0])
-        logp_K1 = logp_KV.gather(1, drawn_K[:, None])
-        same_KC = torch.cat([token_KC == drawn_K[:, None], torch.ones_like(logp_K1, dtype=torch.bool)], 1)
-        at_K1 = same_KC.int().argmax(1, keepdim=True)
-        ended_K1 = self.slots.ended_BW.view(-1, 1) | (logp_K1 == -math.inf)
-        extra_K1 = logp_K1.masked_fill(at_K1 < token_KC.shape[1], -math.inf)
-        logp_KC = torch.cat([shown_KC, extra_K1], 1).masked_fill(ended_K1, 0.0)
-        token_KC = torch.cat([token_KC, drawn_K[:, None]], 1)
+        drawn_K1 = drawn_K[:, None]
+        listed_KC = torch.cat([top(logits.values_KV, self.shown)[1], drawn_K1], 1) if self.shown else drawn_K1
+        token_KC, logp_KC = arrays((listed_KC, logits.values_KV.gather(1, listed_KC) - logits.total_K1))
+        at_K1 = (token_KC == token_KC[:, -1:]).argmax(1)[:, None]
+        ended_K1 = self.slots.ended_BW.reshape(-1, 1) | (logp_KC[:, -1:] == -math.inf)
+        logp_KC[:, -1:][at_K1 < token_KC.shape[1] - 1] = -math.inf
+        logp_KC[ended_K1[:, 0]] = 0.0
         group = self.group = logp_KC.shape[1]
-        total_KC = self.slots.total_BW.view(-1, 1) + logp_KC
-        slot_BC = torch.arange(samples).repeat_interleave(group).expand(sentences, -1)
-        by_sentence = (
-            leaf.view(sentences, -1) for leaf in (token_KC, logp_KC, total_KC, ended_K1.expand(-1, group).contiguous())
-        )
-        return Candidates(slot_BC, *by_sentence), at_K1.view(sentences, samples) + torch.arange(samples) * group
+        total_KC = self.slots.total_BW.reshape(-1, 1) + logp_KC
+        slot_BC = np.arange(samples).repeat(group)[None].repeat(sentences, 0)
+        listed = (token_KC, logp_KC, total_KC, ended_K1.repeat(group, 1))
+        token_BC, logp_BC, total_BC, carried_BC = (leaf.reshape(sentences, -1) for leaf in listed)
+        column_BW = at_K1.reshape(sentences, samples) + np.arange(samples) * group
+        return Candidates(slot_BC, token_BC, logp_BC, total_BC, carried_BC), column_BW
 
-    def keep(self, sentences_B: Tensor) -> None:
-        self.slots = keep_sentences(self.slots, sentences_B)
+    def keep(self, kept_N: np.ndarray) -> None:
+        self.slots = keep_sentences(self.slots, kept_N)
 
     def endings(self) -> Endings:
         slots = self.slots

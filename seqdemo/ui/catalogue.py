@@ -14,38 +14,42 @@ from typing import Any
 
 from PIL import Image, ImageOps
 
+from seqdemo.checkpoints.folder import CONFIG, MANIFEST, METRICS, parse_json
+from seqdemo.config import TOLERANCE
 from seqdemo.errors import InputError
-from seqdemo.ui import checks
 from seqdemo.ui.cards import card_of, language_title
-from seqdemo.ui.fields import FIELDS, STRATEGY_NAMES, library_defaults, starting_options
+from seqdemo.ui.fields import CONTROLS, LONGEST_TEXT, MOST_PHOTO_BYTES, STRATEGY_NAMES, library_defaults, starting_options
 
-EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "columns", "outputs", "checkpoint")
-LONGEST_OPENING = 60  # characters
+EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "references", "columns", "outputs", "checkpoint")
 TELLING = ("README.md", "metrics.json")
-ON_MODELS_PAGE = ("sizes", "card", "headline")
+ON_MODELS_PAGE = ("sizes", "card", "headline", "scores", "compared", "pictures")
 WORDS = {
     "translate": {
         "title": "What does a translator consider before it answers?",
-        "lead": "Type German. Two searches through one small network write English, and every road they looked at lies open.",
+        "lead": "One German sentence and two searches through a small network: A and B write English, "
+        "and below stands every path they considered.",
         "input": "German",
     },
     "transliterate": {
         "title": "One word, spelled in another script, letter by letter",
-        "lead": "Type a word in Latin letters. Two searches spell it, and you see which letters each of them leaned on.",
+        "lead": "One word and two searches through a small network: A and B spell it, "
+        "and you see which letters each of them leaned on.",
         "input": "In Latin letters",
     },
     "complete": {
         "title": "One letter at a time: what does the network remember?",
-        "lead": "Type the beginning of a text. Two searches go on from it, and single units show what they keep in mind.",
+        "lead": "The beginning of a text and two searches that go on from it; "
+        "below, single units of the network show what they keep in mind.",
         "input": "A text to continue",
     },
     "models": {
         "title": "The models",
-        "lead": "What is loaded, how large it is, what a step of it costs, and where it fails.",
+        "lead": "How well they do, how large they are, what a step costs, and where they fail.",
     },
     "caption": {
         "title": "What does the network see while it writes?",
-        "lead": "Choose a photograph. Two searches describe it, and the picture shows where each word looked.",
+        "lead": "One photograph and two searches through a small network: A and B describe it, "
+        "and the picture shows where each word looked.",
         "input": "Photograph",
     },
 }
@@ -54,17 +58,17 @@ PAGES = {"translate": "", "transliterate": "transliterate", "caption": "caption"
 
 
 class Catalogue:
-    """Reads the checkpoint folders' JSON; what is broken is left out, what is absent is simply not offered."""
+    """Reads the JSON of the checkpoint folders. Broken and missing checkpoints are left out."""
 
     def __init__(self, root: Path, elsewhere: Iterable[Path] = ()) -> None:
-        """`elsewhere`: folders of single checkpoints that stand in for missing ones."""
+        """`elsewhere`: folders of single checkpoints that replace missing ones."""
         self.root, self.elsewhere = root, list(elsewhere)
         self.cards = {card["name"]: card for card in map(_card, self.folders()) if card}
         _pair_twins(self.cards)
 
     def folders(self) -> list[Path]:
-        bundled = sorted(path.parent for path in self.root.glob("*/config.json")) if self.root.is_dir() else []
-        return bundled + self.elsewhere
+        shipped = sorted(path.parent for path in self.root.glob("*/config.json")) if self.root.is_dir() else []
+        return shipped + self.elsewhere
 
     def names(self, task: str) -> list[str]:
         return [name for name, card in self.cards.items() if card["task"] == task]
@@ -83,12 +87,12 @@ class Catalogue:
 
     @cached_property
     def gallery(self) -> dict[str, Any]:
-        """The mined examples (`python -m training gallery`), where they are."""
+        """The mined examples (`python -m training gallery`); empty without the file."""
         path = self.root / "gallery.json"
         return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
     def examples(self, task: str) -> list[dict[str, Any]]:
-        """Mined examples under their kind, each with the two columns that show it; else a few by hand."""
+        """Mined examples with the title of their kind, each with the two columns that show it; otherwise a few by hand."""
         kinds = self.gallery.get("kinds", {})
         mined = [
             {**{name: row[name] for name in EXAMPLE_FIELDS if name in row}, "title": kinds.get(row["kind"], {}).get("title", "")}
@@ -101,7 +105,7 @@ class Catalogue:
         return mined + self.by_hand(task, {row["checkpoint"] for row in mined})
 
     def by_hand(self, task: str, mined: set[str]) -> list[dict[str, Any]]:
-        """Examples of the models about which nothing was mined; where none is known here, for any model."""
+        """Examples for the models without mined ones; if there are none, examples for any model."""
         rows = EXAMPLES.get(task, [])
         known = [row for row in rows if row.get("checkpoint", "") in {"", *self.cards}]
         if known or mined:
@@ -109,13 +113,14 @@ class Catalogue:
         return [{name: value for name, value in row.items() if name != "checkpoint"} for row in rows]
 
     def languages_of(self, task: str) -> list[list[str]]:
-        """Tag and title of every language that a model of the task can be told to write; none where there is no choice."""
+        """Tag and title of every target language that models of the task offer; empty if there is no choice."""
         cards = self.of_task(task)
         tags = dict.fromkeys(tag for card in cards if card["languages"] for tag in card["languages"])
         return sorted(([tag, language_title(tag)] for tag in tags), key=lambda row: row[1])
 
     def frozen_answer(self, task: str) -> dict[str, Any] | None:
-        """The worked result a page opens with (made by `python -m seqdemo.ui.freeze`), unless a model or the question is new."""
+        """The worked result that a page opens with (made by `python -m seqdemo.ui.freeze`); None if a model or the question has
+        changed since."""
         path = self.root / "frozen" / f"{task}.json"
         if not path.is_file() or not self.names(task):
             return None
@@ -123,7 +128,7 @@ class Catalogue:
         return kept if kept.pop("asked", self.asked_first(task)) == self.asked_first(task) else None
 
     def asked_first(self, task: str) -> str:
-        """A mark of what a page opens with and of the models that answer."""
+        """A hash of the question that a page opens with and of the models that answer it."""
         start = self.setup(task)["start"]
         models = {column["checkpoint"]: self.cards[column["checkpoint"]]["revision"] for column in start["columns"].values()}
         return hashlib.sha256(json.dumps([start, models], sort_keys=True).encode()).hexdigest()[:16]
@@ -154,19 +159,24 @@ class Catalogue:
             "words": WORDS[task],
             "checkpoints": [{name: value for name, value in card.items() if name not in ON_MODELS_PAGE} for card in cards],
             "strategies": STRATEGY_NAMES,
-            "options": FIELDS,
+            "options": CONTROLS,
             "defaults": starting_options(),
             "library": library_defaults(),
             "languages": languages,
             "examples": examples,
             "tab": {"complete": "text", "caption": "alignment"}.get(task, "tree"),
-            "limits": {"characters": checks.most_characters(task), "bytes": checks.MOST_PHOTO_BYTES},
+            "limits": {"characters": LONGEST_TEXT[task], "bytes": MOST_PHOTO_BYTES},
+            "precision": {"name": "float32", "tolerance": TOLERANCE["float32"]},
             "start": {
                 "text": first.get("text", ""),
                 "language": first.get("language") or next(iter(targets), None),
                 "example": first.get("photo"),
                 "columns": {
-                    side: {"checkpoint": model, "options": starting_options(**column["options"]), "edits": column["edits"]}
+                    side: {
+                        "checkpoint": column.get("checkpoint") or model,
+                        "options": starting_options(**column["options"]),
+                        "edits": column["edits"],
+                    }
                     for side, column in shown.items()
                 },
             },
@@ -178,20 +188,22 @@ def _card(folder: Path) -> dict[str, Any] | None:
         return (folder / name).read_text("utf-8") if (folder / name).is_file() else ""
 
     try:
-        card = card_of(json.loads(read("config.json")), json.loads(read("metrics.json") or "{}"), read("README.md"))
-        return {**card, "revision": _mark(json.loads(read("manifest.json") or "{}"))}
+        config, metrics, manifest = (parse_json((read(name) or "{}").encode(), name) for name in (CONFIG, METRICS, MANIFEST))
+        card = {**card_of(config, metrics, read("README.md")), "revision": _mark(manifest)}
+        json.dumps(card, allow_nan=False)  # a card that is no JSON would break the page for all models
+        return card
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def _mark(manifest: dict[str, Any]) -> str:
-    """Of the files that decide what a checkpoint answers: its card and its figures are not among them."""
+    """A hash of the files that decide a checkpoint's answers, without its card and its figures."""
     deciding = {name: part for name, part in manifest.get("files", {}).items() if name not in TELLING}
     return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
-    """To each checkpoint with attention, one of the same task, languages and cell without."""
+    """Note for each checkpoint with attention one without it, of the same task, languages and cell."""
     for card in cards.values():
         if not card["attention"]:
             continue
@@ -205,16 +217,8 @@ def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
 
 
 def opening(examples: list[dict[str, Any]]) -> dict[str, Any]:
-    """The example a page opens with: short, greedy against beam 5, and told apart by them; else the first."""
-
-    def suits(example: dict[str, Any]) -> bool:
-        columns = example.get("columns", {})
-        plain = not any(column["edits"] for column in columns.values())
-        strategies = [column["options"]["strategy"] for column in columns.values()]
-        apart = len(set(example.get("outputs", {}).values())) == 2
-        return plain and apart and strategies == ["greedy", "beam"] and len(example.get("text", "")) <= LONGEST_OPENING
-
-    return next(filter(suits, examples), examples[0] if examples else {})
+    """The example a page opens with: the first, which the gallery has chosen for it."""
+    return examples[0] if examples else {}
 
 
 @cache
@@ -227,7 +231,8 @@ def photographs() -> list[dict[str, Any]]:
         {
             "photo": row["file"],
             "label": row["title"],
-            "shows": f"{row['title']}. Photograph: {row['author']}, {row['licence']}.",
+            "shows": f"{row['title']}.",
+            "credit": f"Photograph: {row['author']}, {row['licence']}.",
             "thumbnail": thumbnail((folder / row["file"]).read_bytes()),
         }
         for row in credits
@@ -236,11 +241,11 @@ def photographs() -> list[dict[str, Any]]:
 
 def thumbnail(data: bytes) -> str:
     with Image.open(io.BytesIO(data)) as picture:
-        picture.draft("RGB", (136, 136))
-        small = ImageOps.fit(picture.convert("RGB"), (112, 112))
+        picture.draft("RGB", (112, 112))
+        small = ImageOps.fit(picture.convert("RGB"), (72, 72))
     stream = io.BytesIO()
-    small.save(stream, "JPEG", quality=70)
-    return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+    small.save(stream, "WEBP", quality=50, method=6)  # half of what a JPEG takes
+    return "data:image/webp;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from seqdemo.errors import InputError
+from seqdemo.figures.payloads import few_units
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.catalogue import Catalogue
-from seqdemo.ui.checks import TASKS
+from seqdemo.ui.fields import TASKS
 from seqdemo.ui.launch import checkpoints_folder
 from seqdemo.ui.service import Service
 
 
 def opening_question(setup: dict[str, Any]) -> dict[str, Any]:
-    """What the page itself would ask first."""
+    """The question that the page itself asks first."""
     start = setup["start"]
     given = {"example": start["example"]} if setup["task"] == "caption" else {"text": start["text"]}
     gates = "memory" if setup["tab"] == "text" else ""
@@ -31,6 +32,21 @@ def frozen(answers: Answers, task: str) -> dict[str, Any]:
         if "error" in column:
             raise InputError(f"{task}: {column['error']}")
         column.pop("took", None)
+    return slim(answer, answers.catalogue.cards)
+
+
+def slim(answer: dict[str, Any], cards: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Only what the first drawing needs: a photograph once, and of the memory only units that were measured to track
+    something."""
+    for number, column in enumerate(answer["columns"].values()):
+        if number:
+            column["picture"] = None
+        trace = column["trace"]
+        if trace["gates_kind"] == "memory":
+            measured = cards[column["spec"]["checkpoint"]].get("units", {}).values()
+            chosen = {(row["layer"], row["unit"]) for row in measured} or {(0, 0)}
+            trace["gates"] = few_units(trace["gates"], chosen)
+            trace["gates_kind"] = "few"
     return answer
 
 

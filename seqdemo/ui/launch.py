@@ -17,14 +17,16 @@ from gradio.utils import get_upload_folder
 from seqdemo.ui import pages
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.api import add_endpoints
+from seqdemo.ui.api_hands import add_hands
 from seqdemo.ui.catalogue import Catalogue
-from seqdemo.ui.checks import TASKS
 from seqdemo.ui.early import EarlyPage
+from seqdemo.ui.fields import TASKS
+from seqdemo.ui.hands import Hands
 from seqdemo.ui.service import Service
 from seqdemo.ui.theme import theme
 
-QUEUE = 128  # 50 visitors with a question under way and one waiting, and room for programs
-CLEAN_EVERY, KEEP_UPLOADS = 600, 2400  # seconds: gone within the hour
+QUEUE = 128  # 50 visitors with two questions each, and room for programs
+CLEAN_EVERY, KEEP_UPLOADS = 600, 2400  # seconds; uploads are deleted within the hour
 WARM_AFTER = 1.0  # seconds: the first visitor's page comes before the models
 PORTS = range(7860, 7960)
 
@@ -42,19 +44,21 @@ def build(service: Any = None, root: Path | None = None, catalogue: Catalogue | 
     with app.route("Models", "/models"):
         pages.models_page(answers)
     with app.route("Programs", "/programs", show_in_navbar=False):
+        pages.programs_page()
         add_endpoints(answers)
+        add_hands(Hands(answers))
     app.queue(max_size=QUEUE)
     return app  # type: ignore[no-any-return]
 
 
 def checkpoints_folder() -> Path:
-    """Where the shipped checkpoints lie (as seqdemo.checkpoints has it, without importing torch)."""
+    """The folder of the shipped checkpoints (as in seqdemo.checkpoints, but without importing torch)."""
     named = os.environ.get("SEQDEMO_CHECKPOINTS", "")
     return Path(named) if named else Path(__file__).resolve().parents[2] / "checkpoints"
 
 
 def free_port(host: str, wanted: int | None) -> int:
-    """The wanted port, or the next free one; said aloud when it is another."""
+    """The wanted port; if it is busy, the next free one, and a line that says so."""
     first = wanted or PORTS.start
     for port in range(first, first + len(PORTS)):
         with socket.socket() as probe:
@@ -74,20 +78,20 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **m
         server_name=host,
         server_port=free_port(host, port),
         share=False,
+        _frontend=False,  # or else a server that is too busy to answer Gradio's own look within three seconds is given up
         run_history=False,
         enable_monitoring=False,
         max_file_size="5mb",
         strict_cors=True,
-        footer_links=[],
+        footer_links=["api"],  # opens the page of the endpoints; the pages have a footer of their own
         theme=theme(),
         app_kwargs={"middleware": [(EarlyPage, (), {})]},
-        ssr_mode=False,
-        **more,
+        **{"ssr_mode": False, **more},
     )
 
 
 def serve(host: str, port: int | None) -> None:
-    """Start, then load the models the pages open with, behind the visitors' backs."""
+    """Start the server, then load the models of the pages' first results in the background."""
     announce_to_zero_gpu()
     service = Service()
     catalogue = Catalogue(checkpoints_folder(), stand_ins())
@@ -100,16 +104,17 @@ def serve(host: str, port: int | None) -> None:
 
 
 def announce_to_zero_gpu() -> None:
-    """A Space on ZeroGPU counts as started only once one function asks for a GPU; this app needs none."""
+    """A Space on ZeroGPU counts as started only if some function asks for a GPU, although this app needs none."""
     if os.environ.get("SPACES_ZERO_GPU"):
         importlib.import_module("spaces").GPU(lambda: None)  # the package is only there on such a Space
 
 
 def stand_ins() -> list[Path]:
-    """Checkpoints that an account on the Hub holds for a Space or a clone without them; fetched before the pages are built."""
+    """Checkpoints from an account on the Hub, for a Space or a clone without them. They are downloaded before the pages are
+    built."""
     if not os.environ.get("SEQDEMO_HUB_OWNER"):
         return []
-    from seqdemo.checkpoints import stand_ins
+    from seqdemo.hub import stand_ins
 
     return stand_ins()
 

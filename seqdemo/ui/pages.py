@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gradio as gr
+from gradio.components.plot import PlotData
 
+from seqdemo.errors import InputError
+from seqdemo.ui import assets
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.comparison import Comparison
 from seqdemo.ui.component import packed_value, page_component
+from seqdemo.ui.hands import Hands
 
 TASK_PAGES = (
     ("translate", "Translate", ""),
@@ -20,35 +28,71 @@ TASK_PAGES = (
     ("caption", "Caption", "/caption"),
     ("complete", "Language model", "/language-model"),
 )
-MODEL_QUEUE: dict[str, Any] = {"concurrency_id": "model", "concurrency_limit": 2}
+# How many questions may wait at a time, each on one of Gradio's 40 threads; service.py decides which of them compute.
+PAGE_QUEUE: dict[str, Any] = {"concurrency_id": "page", "concurrency_limit": 24}
+SHORT = 12  # of one page, on threads of its own outside the queue
 QUIET: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "multiple", "api_visibility": "private"}
 TELL_EVERY = 0.25
 
 
 def content(catalogue: Catalogue, task: str) -> dict[str, Any]:
-    return {"setup": catalogue.setup(task), "answer": catalogue.frozen_answer(task)}
+    """The data in a page's document. What does not change between visits is a separate file, which browsers cache."""
+    setup = catalogue.setup(task)
+    thumbnails = {example["photo"]: example["thumbnail"] for example in setup["examples"] if "thumbnail" in example}
+    examples = [{name: value for name, value in example.items() if name != "thumbnail"} for example in setup["examples"]]
+    start = {"answer": catalogue.frozen_answer(task), "thumbnails": thumbnails}
+    return {"setup": {**setup, "examples": examples}, "frozen": assets.keep_result(task, start)}
 
 
 def task_page(answers: Answers, task: str) -> None:
-    page = page_component(content(answers.catalogue, task), f"page-{task}")
+    hands = Hands(answers)
 
-    def ask(event: gr.EventData) -> dict[str, Any]:
-        message = question_of(event)
-        return packed_value(answers.answer(message), sequence_of(message))
+    def hand(message: object = None) -> dict[str, Any]:
+        return hands.hand(message)
 
-    def search(event: gr.EventData) -> Iterator[dict[str, Any]]:
+    page = page_component(content(answers.catalogue, task), f"page-{task}", [hand, short_door(answers)])
+
+    def ask(event: gr.EventData) -> Iterator[dict[str, Any]]:
         message = question_of(event)
         seq = sequence_of(message)
+        if not answers.takes_long(message):
+            yield packed_value(answers.answer(message), seq)
+            return
         for told in in_background(lambda progress, cancel: answers.answer(message, progress, cancel)):
             yield packed_value(told, seq)
 
-    page.ask(ask, None, page, **MODEL_QUEUE, **QUIET)
-    long = page.search(search, None, page, **MODEL_QUEUE, **QUIET)
-    page.stop(None, None, None, cancels=[long], api_visibility="private")
+    asked = page.ask(ask, None, page, **PAGE_QUEUE, **QUIET)
+    page.stop(None, None, None, cancels=[asked], api_visibility="private")
+
+    def probe(event: gr.EventData) -> Iterator[dict[str, Any]]:
+        message = question_of(event)
+        named = {"id": message.get("id")} if isinstance(message, dict) else {}
+        for told in in_background(lambda progress, cancel: hands.answer(message, progress, cancel), probe_sentence):
+            yield packed_value({"probe": {**named, **told}})
+
+    probed = page.probe(probe, None, page, **PAGE_QUEUE, **QUIET)
+    page.halt(None, None, None, cancels=[probed], api_visibility="private")
+
+
+def short_door(answers: Answers) -> Callable[..., Any]:
+    """What a page calls with a question that needs no progress. It passes the queue by, which saves a third of the time."""
+    places = ThreadPoolExecutor(SHORT)
+
+    def answered(message: Any) -> dict[str, Any]:
+        if answers.takes_long(message):
+            return packed_value({"error": "An exact search takes long; ask for it through the queue."}, sequence_of(message))
+        return packed_value(answers.answer(message), sequence_of(message))
+
+    async def short(message: object = None) -> dict[str, Any]:
+        return await asyncio.get_running_loop().run_in_executor(places, answered, message)
+
+    return short
 
 
 def models_page(answers: Answers) -> None:
-    page = page_component({"setup": answers.catalogue.models_setup()}, "page-models")
+    page = page_component({"setup": models_content(answers.catalogue)}, "page-models")
+    plot = gr.Plot(show_label=False, container=False, elem_id="models-plot")  # the page's script puts it into its place
+    comparison = Comparison(answers.catalogue)
 
     def load(event: gr.EventData) -> Iterator[dict[str, Any]]:
         message = question_of(event)
@@ -56,8 +100,46 @@ def models_page(answers: Answers) -> None:
         for told in in_background(lambda progress, cancel: answers.load(message, progress, cancel), download_sentence):
             yield packed_value(told, seq)
 
-    long = page.search(load, None, page, concurrency_id="download", concurrency_limit=2, **QUIET)
+    def compare(event: gr.EventData) -> PlotData | None:
+        message = question_of(event)
+        wanted = [message.get(name) for name in ("task", "test", "kind")] if isinstance(message, dict) else [None] * 3
+        try:
+            return PlotData(type="plotly", plot=json.dumps(comparison.figure(*wanted)))
+        except InputError:
+            return None  # the page offers only what there is
+
+    page.compare(compare, None, plot, concurrency_limit=2, **QUIET)
+    long = page.ask(load, None, page, concurrency_id="download", concurrency_limit=2, **QUIET)
     page.stop(None, None, None, cancels=[long], api_visibility="private")
+
+
+OPEN_API = """
+const open = () => {
+  const own = document.querySelector("button.show-api");
+  if (own) own.click();
+  else setTimeout(open, 50);
+};
+open();
+"""
+PROGRAMS = """<h1>For programs</h1><p>The endpoints of this app, described by Gradio in a panel of its own.
+<a href="./">Back to the pages</a></p>"""
+
+
+def programs_page() -> None:
+    """Gradio lists the endpoints that were made on a page only there, behind a button of its footer, which this presses."""
+    gr.HTML(PROGRAMS, js_on_load=OPEN_API, padding=True)
+
+
+def models_content(catalogue: Catalogue) -> dict[str, Any]:
+    """Every model's card, with the addresses of its pictures."""
+    setup = catalogue.models_setup()
+    folders = {folder.name: folder for folder in catalogue.folders()}
+    pictures = {
+        name: {path.name: assets.keep_picture(path) for path in sorted(folders[name].glob("*.png"))}
+        for name in catalogue.cards
+        if name in folders
+    }
+    return {**setup, "checkpoints": [{**card, "pictures": pictures.get(card["name"], {})} for card in setup["checkpoints"]]}
 
 
 def question_of(event: gr.EventData) -> Any:
@@ -98,11 +180,25 @@ def in_background(work: Any, tell: Any = None) -> Iterator[dict[str, Any]]:
 
 
 def progress_sentence(*facts: Any) -> dict[str, Any]:
-    """Of a search: prefixes followed so far, the best score found, and the bound nothing can exceed."""
+    """The progress of a search: how many wait before it; then the prefixes followed, the best score, and the bound on all
+    scores."""
+    if len(facts) == 1 and facts[0]:
+        return {"progress": f"Waiting: {facts[0]} long {'search is' if facts[0] == 1 else 'searches are'} in front…"}
     if len(facts) < 3:
         return {"progress": "Searching…"}
     best = f"; best so far {facts[1]:.3f}, nothing above {facts[2]:.3f}" if math.isfinite(facts[1]) else ""
     return {"progress": f"Searching: {int(facts[0]):,} prefixes followed{best}…"}
+
+
+def probe_sentence(*facts: Any) -> dict[str, Any]:
+    """The progress of a question of hands: how many wait before it; then how much is done, of how much, and the results so
+    far."""
+    if len(facts) == 1 and facts[0]:
+        return {"progress": f"Waiting: {facts[0]} long {'question is' if facts[0] == 1 else 'questions are'} in front…"}
+    if len(facts) < 2 or not facts[1]:
+        return {"progress": "Working…"}
+    more = facts[2] if len(facts) > 2 else {}
+    return {"progress": f"Working: {facts[0]:,} of {facts[1]:,}…", "share": min(1.0, facts[0] / facts[1]), **more}
 
 
 def download_sentence(*facts: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a model of given sizes holds and what a step of it costs: every formula, with its numbers filled in.
+"""The number of parameters of a model and the cost of a step: every formula, with its numbers filled in.
 
 V target words, E embedding, H units, M width of an encoder state, A keys and queries, R features, S source pieces. Multiply-adds
 are those of the equations; a table of input products, made once, saves some of them in practice.
@@ -11,22 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqdemo.config import ModelConfig
+from seqdemo.equations import blocks
 
 GRIDS = {"efficientnet-lite0": (7, 320), "efficientnet-lite1": (8, 320), "efficientnet-lite2": (9, 352)}  # side, channels
-BLOCKS = {
-    "elman": (1, 1),
-    "lstm": (4, 4),
-    "lstm-b": (4, 4),
-    "lstm-i": (3, 3),
-    "lstm-f": (3, 3),
-    "lstm-o": (3, 3),
-    "gru": (3, 3),
-    "mut1": (3, 2),
-    "mut2": (3, 3),
-    "mut3": (3, 3),
-}  # cell -> vectors of hidden size fed by the input, and by the past
-ONCE, READING, WRITING, CELL = "once an input", "a piece read", "a piece written", "a grid cell"
-SOURCE_PIECES = 20  # what attention is reckoned for, where no grid says how many states there are
+ONCE, READING, WRITING, CELL = "per input", "per piece read", "per piece written", "per grid cell"
+SOURCE_PIECES = 20  # source pieces for which attention is counted, unless a grid fixes their number
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ def linear(name: str, letters: str, inputs: int, outputs: int, every: str, bias:
 
 
 def cell(name: str, kind: str, inputs: int, hidden: int, every: str) -> Part:
-    fed, past = BLOCKS[kind]
+    fed, past = blocks(kind)
     extra = hidden if kind == "gru" else 0
     formula = f"{fed}·H·I + {past}·H·H + {fed}·H" + (" + H" if extra else "")
     filled = f"{product(fed, hidden, inputs)} + {product(past, hidden, hidden)} + {product(fed, hidden)}" + (
@@ -68,6 +57,9 @@ def encoder_parts(config: ModelConfig) -> list[Part]:
             linear("Encoder: grid cell to state", "C·M + M", channels, size, CELL),
             linear("Encoder: the whole picture", "C·M + M", channels, size, ONCE),
         ]
+    if config.is_single:
+        inputs = [config.embedding] + [config.decoder_hidden] * (config.decoder_layers - 1)
+        return [read_again(config, layer, size) for layer, size in enumerate(inputs, 1)]
     directions = ("left to right", "right to left") if config.bidirectional else ("left to right",)
     inputs = [config.embedding] + [config.encoder_hidden * len(directions)] * (config.encoder_layers - 1)
     return [
@@ -75,6 +67,12 @@ def encoder_parts(config: ModelConfig) -> list[Part]:
         for layer, size in enumerate(inputs, 1)
         for direction in directions
     ]
+
+
+def read_again(config: ModelConfig, layer: int, inputs: int) -> Part:
+    """A single network reads and writes with the same cells, so reading costs work but no parameters."""
+    made = cell("", config.cell, inputs, config.decoder_hidden, READING)
+    return Part(f"Reading with decoder layer {layer}", f"(work: {made.formula})", made.filled, 0, made.work, READING)
 
 
 def score_parts(config: ModelConfig) -> list[Part]:
@@ -103,12 +101,12 @@ def decoder_parts(config: ModelConfig) -> list[Part]:
     H, layers = config.decoder_hidden, config.decoder_layers
     parts = []
     context = 0
-    if config.encoder != "none":
+    if config.encoder != "none" and not config.is_single:
         parts.append(linear("Decoder start", "M·(H·layers) + H·layers", config.memory_size, H * layers, ONCE))
         feed = config.features or config.readout_input
         context = {"context-once": 0, "attend-after": feed}.get(config.decoder, config.memory_size)
     if context:
-        width = BLOCKS[config.cell][0] * H
+        width = blocks(config.cell)[0] * H
         every = ONCE if config.decoder == "context-each" else WRITING
         parts.append(linear("Context into the cell", "context · blocks·H", context, width, every, bias=False))
     inputs = [config.embedding] + [H] * (layers - 1)
@@ -120,6 +118,34 @@ def decoder_parts(config: ModelConfig) -> list[Part]:
     return parts
 
 
+def transformer_parts(config: ModelConfig) -> list[Part]:
+    """Every block's heads, feed-forward layer and norms; S source pieces, as many in the target."""
+    D, F = config.embedding, config.feed_forward
+
+    def heads(name: str, every: str) -> Part:
+        formula, filled = "4·(D·D + D) (work: 4·D·D + 2·S·D)", f"4·({product(D, D)} + {D:,})"
+        return Part(name, formula, filled, 4 * (D * D + D), 4 * D * D + 2 * SOURCE_PIECES * D, every)
+
+    def think(name: str, every: str) -> Part:
+        return Part(name, "2·D·F + F + D", f"{product(2, D, F)} + {F:,} + {D:,}", 2 * D * F + F + D, 2 * D * F, every)
+
+    def norms(name: str, count: int, every: str) -> Part:
+        return Part(name, f"{2 * count}·D", product(2 * count, D), 2 * count * D, 0, every)
+
+    found = []
+    for block in range(1, config.encoder_layers + 1):
+        found += [
+            heads(f"Encoder block {block}, self-attention", READING),
+            think(f"Encoder block {block}, feed-forward", READING),
+        ]
+        found.append(norms(f"Encoder block {block}, norms", 2, READING))
+    for block in range(1, config.decoder_layers + 1):
+        found += [heads(f"Decoder block {block}, {what}", WRITING) for what in ("self-attention", "attention to the source")]
+        found.append(think(f"Decoder block {block}, feed-forward", WRITING))
+        found.append(norms(f"Decoder block {block}, norms", 3, WRITING))
+    return [*found, norms("Norms of what was read and written", 2, WRITING)]
+
+
 def readout_part(config: ModelConfig) -> Part:
     V, R = config.target_vocabulary, config.features or config.readout_input
     if config.tie_readout:
@@ -128,7 +154,7 @@ def readout_part(config: ModelConfig) -> Part:
 
 
 def parts(config: ModelConfig) -> list[Part]:
-    """All of a model but its CNN, which is taken ready-made."""
+    """All parts of a model except its CNN, which is pretrained."""
     V, E = config.target_vocabulary, config.embedding
     shared = " (source and target)" if config.share_embeddings else ""
     found = [Part(f"Embedding{shared}", "V·E", product(V, E), V * E, 0, WRITING)]
@@ -136,6 +162,8 @@ def parts(config: ModelConfig) -> list[Part]:
         found.append(
             Part("Embedding of the source", "V·E", product(config.source_vocabulary, E), config.source_vocabulary * E, 0, READING)
         )
+    if config.is_transformer:
+        return [*found, *transformer_parts(config), readout_part(config)]
     if config.encoder != "none":
         found += encoder_parts(config)
     return [*found, *decoder_parts(config), readout_part(config)]

@@ -1,6 +1,6 @@
 """Runs every benchmark, one after the other; with --smoke each in its smallest form, to see that it still runs.
 
-python -m tests.benchmarks [--smoke] [name ...]
+python -m tests.benchmarks [--smoke] [--against folder] [name ...]
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import argparse
 import importlib
 import time
 from pathlib import Path
+
+from tests.benchmarks import against
 
 
 def names() -> list[str]:
@@ -20,8 +22,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Figures of speed, beside the machine's own.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"which of {', '.join(names())}; all if none is named")
     parser.add_argument("--smoke", action="store_true", help="one repetition each: whether they run, not how fast")
+    parser.add_argument(
+        "--against", type=Path, metavar="folder", help="another tree of this project: how many times as fast is this one"
+    )
     given = parser.parse_args()
     for name in given.names or names():
+        if given.against:
+            print(f"\n{name}, against {given.against}", flush=True)
+            against.compare(name, given.against)
+            continue
         benchmark = importlib.import_module(f"tests.benchmarks.{name}")
         if given.smoke and hasattr(benchmark, "REPEATS"):
             benchmark.REPEATS = 1

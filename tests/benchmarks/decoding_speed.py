@@ -16,12 +16,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from seqdemo.config import EOS, ModelConfig, SearchOptions
-from seqdemo.model import Seq2Seq
-from seqdemo.products import Packed
+from seqdemo.config import EOS, PRECISIONS, ModelConfig, SearchOptions
+from seqdemo.errors import InputError
+from seqdemo.explain.replay import follow
+from seqdemo.network.model import Seq2Seq
+from seqdemo.network.packed import Packed
+from seqdemo.network.transformer import Transformer
 from seqdemo.records import to_json
 from seqdemo.search import search
-from seqdemo.trace import follow
+from tests.benchmarks.calibration import print_calibration
 
 SOURCE, STEPS, REPEATS, BEAM = 12, 12, 7, 5
 SHAPES = {
@@ -32,6 +35,21 @@ SHAPES = {
         target_vocabulary=6_000, source_vocabulary=6_000, share_embeddings=True, tie_readout=True
     ),
 }
+
+
+EQUAL = "the translator's LSTM, and a Transformer of its size: 3 and 2 blocks of 256 units, 4 heads, 512 within"
+TRANSFORMER = ModelConfig(
+    target_vocabulary=6_000,
+    source_vocabulary=6_000,
+    share_embeddings=True,
+    tie_readout=True,
+    decoder="transformer",
+    features=0,
+    attention_heads=4,
+    feed_forward=512,
+    encoder_layers=3,
+    decoder_layers=2,
+)
 
 
 class Product(NamedTuple):
@@ -80,7 +98,7 @@ def products(config: ModelConfig, sentences: int, beam: int) -> list[Product]:
 
 
 def once(call: Callable[[], object], least: float = 0.0) -> float:
-    """CPU seconds of a call, made again until `least` seconds have passed."""
+    """CPU seconds of a call, repeated until `least` seconds have passed."""
     began, calls = time.process_time(), 0
     while not calls or time.process_time() - began < least:
         call()
@@ -102,7 +120,7 @@ class Machine:
         self.bandwidths: dict[str, list[float]] = {part: [] for part in self.bytes}
 
     def measure(self) -> None:
-        self.rates.append(2 * 320 * 1024 * 2048 / once(lambda: self.weight.linear(self.x), 0.02))
+        self.rates.append(2 * 320 * 1024 * 2048 / once(lambda: self.weight.times(self.x), 0.02))
         for part, numbers in self.numbers.items():
             self.bandwidths[part].append(self.bytes[part] / once(numbers.sum, 0.02))
 
@@ -113,13 +131,14 @@ class Machine:
 
 
 class Decoding:
-    """One model of random weights that never ends a sentence of its own accord."""
+    """A model with random weights that never ends a sentence before the limit."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
-        self.model = Seq2Seq(config).eval()
+        bare = (Transformer if config.is_transformer else Seq2Seq)(config).eval()
         with torch.no_grad():
-            self.model.readout.b[EOS] = -50.0
+            bare.readout.b[EOS] = -50.0
+        self.model = bare.for_inference()
 
     def source(self, sentences: int) -> Tensor:
         return torch.randint(4, self.config.source_vocabulary, (sentences, SOURCE))
@@ -127,7 +146,7 @@ class Decoding:
     @torch.inference_mode()
     def decode(self, sentences: int, beam: int, record: bool = True) -> tuple[int, ...]:
         source_BS = self.source(sentences)
-        step, state = self.model.stepper(self.model.encode(source_BS, torch.ones_like(source_BS, dtype=torch.bool)))
+        step, state = self.model.stepper(self.model.read(source_BS, torch.ones_like(source_BS, dtype=torch.bool)))
         options = SearchOptions(strategy="greedy") if beam == 1 else SearchOptions(beam=beam)
         return search(step, state, sentences, options, [STEPS] * sentences, record=record)[0].hypotheses[0].tokens
 
@@ -151,6 +170,45 @@ def measure(config: ModelConfig) -> None:
         name = f"batch {sentences}, {'greedy' if beam == 1 else f'beam {beam}'}"
         print(f"  {name:<18} {1000 * median:8.2f} ms   floor {1000 * floor:8.2f} ms   ratio {median / floor:5.2f}")
     explain(decoding)
+    lower_precisions(decoding, cases)
+
+
+def beside_a_transformer(config: ModelConfig) -> None:
+    """The time of an LSTM and of a Transformer of equal size, in turns."""
+    models = {"LSTM": Decoding(config), "Transformer": Decoding(TRANSFORMER)}
+    sizes = {name: sum(value.numel() for value in one.model.parameters()) for name, one in models.items()}
+    print("  " + ", ".join(f"{name} of {size:,} parameters" for name, size in sizes.items()))
+    for sentences in (1, 64):
+        taken: dict[str, list[float]] = {name: [] for name in models}
+        for _ in range(REPEATS):
+            for name, one in models.items():
+                taken[name].append(once(lambda: one.decode(sentences, BEAM), 0.05))  # noqa: B023
+        told = ", ".join(f"{name} {1000 * statistics.median(values):.2f} ms" for name, values in taken.items())
+        ratio = statistics.median(theirs / ours for ours, theirs in zip(taken["LSTM"], taken["Transformer"]))
+        print(f"  batch {sentences}, beam {BEAM}: {told}, ratio {ratio:.2f}")
+
+
+def lower_precisions(decoding: Decoding, cases: list[tuple[int, int]]) -> None:
+    """The speed relative to float32, measured in turns. Precisions that the processor lacks are reported."""
+    networks = {"float32": decoding.model}
+    for precision in PRECISIONS[1:]:
+        try:
+            networks[precision] = decoding.model.for_inference(precision)
+        except InputError as error:
+            print(f"  {error}")
+    for sentences, beam in cases:
+        taken: dict[str, list[float]] = {name: [] for name in networks}
+        for _ in range(REPEATS):
+            for name, decoding.model in networks.items():
+                taken[name].append(once(lambda: decoding.decode(sentences, beam), 0.05))  # noqa: B023
+        ratios = {
+            name: statistics.median(whole / low for whole, low in zip(taken["float32"], values))
+            for name, values in taken.items()
+            if name != "float32"
+        }
+        told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+        print(f"  batch {sentences}, {'greedy' if beam == 1 else f'beam {beam}'}: times as fast as float32: {told}")
+    decoding.model = networks["float32"]
 
 
 def explain(decoding: Decoding) -> None:
@@ -168,11 +226,14 @@ def explain(decoding: Decoding) -> None:
 
 
 def main() -> None:
+    print_calibration()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     for name, config in SHAPES.items():
         print(name)
         measure(config)
+    print(EQUAL)
+    beside_a_transformer(list(SHAPES.values())[-1])
 
 
 if __name__ == "__main__":

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 import torch
 
-from seqdemo.checkpoints import Checkpoint, load, names
+from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import SearchOptions
+from seqdemo.hub import load, names
 from seqdemo.playground import find
 from seqdemo.prompts import Prompt, prepare
 from seqdemo.records import Certificate
-from seqdemo.search import search_error
+from seqdemo.search import error_between
+from tests.benchmarks.calibration import print_calibration
 
 SECONDS = 2.0
 REPEATS = 60  # inputs a model, at most
@@ -61,7 +63,7 @@ def timed(checkpoint: Checkpoint, prompt: Prompt) -> Timed:
     taken = time.process_time() - began
     (beam,) = find(checkpoint, [prompt], SearchOptions(), record=False)
     assert exact.certificate is not None
-    return Timed(taken, exact.certificate, search_error(exact, beam).missed)
+    return Timed(taken, exact.certificate, error_between(exact, beam).missed)
 
 
 def measure(name: str, inputs: list[str]) -> None:
@@ -87,6 +89,7 @@ def all_at_once(checkpoint: Checkpoint, prompts: list[Prompt]) -> float:
 
 
 def main() -> None:
+    print_calibration()
     torch.set_num_threads(1)
     for name, text in INPUTS.items():
         if name in names():

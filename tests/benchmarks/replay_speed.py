@@ -14,9 +14,10 @@ from collections.abc import Callable
 import torch
 
 from seqdemo.config import ModelConfig
+from seqdemo.explain.replay import follow
 from seqdemo.figures.payloads import trace_payload
 from seqdemo.records import from_json, to_json
-from seqdemo.trace import follow
+from tests.benchmarks.calibration import print_calibration
 from tests.benchmarks.decoding_speed import REPEATS, STEPS, Decoding, once
 
 DECODERS = ("context-once", "context-each", "attend-before", "attend-after")
@@ -56,6 +57,7 @@ def measure(decoder: str) -> None:
 
 
 def main() -> None:
+    print_calibration()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     for decoder in DECODERS:

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from seqdemo.config import SearchOptions
 from seqdemo.search import search
+from tests.benchmarks.calibration import print_calibration
 
 VOCABULARY, HIDDEN, GATES, STEPS, REPEATS = 8_000, 512, 5_120, 12, 7
 
@@ -78,6 +79,7 @@ def measure(name: str, sentences: int, steps: int, options: SearchOptions) -> No
 
 
 def main() -> None:
+    print_calibration()
     torch.set_num_threads(1)
     for sentences in (1, 64):
         measure(f"{sentences} x greedy", sentences, STEPS, SearchOptions(strategy="greedy"))

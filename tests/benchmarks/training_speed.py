@@ -17,12 +17,13 @@ import torch
 from torch import nn
 
 from seqdemo.config import BOS, EOS, ModelConfig
-from seqdemo.model import Seq2Seq
-from training.batches import Batch
-from training.fit import optimizer_for
-from training.loss import token_loss
-from training.machine import bf16_pays, product_precision, set_up_memory
+from seqdemo.network.model import Seq2Seq
+from tests.benchmarks.calibration import print_calibration
+from training.data.batches import Batch
 from training.recipes import RECIPES, Recipe
+from training.run.fit import optimizer_for
+from training.run.machine import bf16_pays, product_precision, set_up_memory
+from training.tasks.loss import token_loss
 
 LENGTH, STEPS, ROUNDS = 12, 2, 5
 
@@ -85,6 +86,7 @@ def product_rate(bf16: bool) -> float:
 
 
 def main() -> None:
+    print_calibration()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     torch.set_float32_matmul_precision(product_precision(torch.device("cpu")))

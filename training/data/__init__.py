@@ -1,4 +1,4 @@
-"""Data by name: `load("multi30k+tatoeba", folder)`, with splits that do not leak and a fingerprint that names them."""
+"""Data by name: `load("multi30k+tatoeba", folder)`, with splits that do not leak and a fingerprint of the splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from seqdemo.errors import InputError
 from training.data import captions, texts, translation, transliteration
-from training.data.describe import caution, describe
+from training.data.description import caution, describe
 from training.data.download import cache_folder, fetch_all
 from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, files_of, sources_of
 from training.data.records import Dataset, Example, Parts, Split, fingerprint
@@ -38,7 +38,7 @@ listeners: list[Listener] = []
 
 @contextmanager
 def heard(listener: Listener) -> Iterator[None]:
-    """Within: every set that is loaded is told to `listener` too."""
+    """Inside this context, `listener` is called with every data set that is loaded."""
     listeners.append(listener)
     try:
         yield
@@ -47,7 +47,7 @@ def heard(listener: Listener) -> Iterator[None]:
 
 
 def load(name: str, folder: Path | None = None) -> Dataset:
-    """The set `name` from the local `folder`; without one, from the public files, fetched into the cache."""
+    """The data set `name` from the local `folder`; without one, from the public files, downloaded into the cache."""
     if name not in BUILDERS:
         raise InputError(f"There is no data set {name!r}; choose one of {', '.join(BUILDERS)}.")
     if folder is None:

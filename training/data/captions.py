@@ -37,7 +37,8 @@ class Photograph(NamedTuple):
 
 
 def build(folder: Path, problems: Problems) -> Parts:
-    """Train has one example a caption; dev and test one a photograph, with its captions. All stand in order of file names."""
+    """Train has one example for each caption; dev and test have one for each photograph, with all its captions. They are sorted
+    by file name."""
     folder = folder / "flickr8k"
     parts = Parts()
     if not (folder / "captions.tsv").exists():
@@ -97,7 +98,7 @@ def _photographs(captions: list[Caption], folder: Path, problems: Problems) -> d
 
 
 def _repeated(photographs: dict[str, list[Photograph]]) -> dict[str, str]:
-    """Photographs of train with the bytes of a held-out photograph or of an earlier one of train."""
+    """Photographs of train whose bytes equal those of a held-out photograph or of an earlier one of train."""
     sizes: dict[int, list[Path]] = {}
     for split in ("dev", "test", "train"):
         for photograph in photographs[split]:

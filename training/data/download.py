@@ -1,4 +1,4 @@
-"""Public files into the cache: resumed where they stopped, checked, and renamed only when whole."""
+"""Download public files into the cache. Broken downloads are resumed; files are checked, and renamed only when complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAUSE = 1.0  # seconds before the second attempt; doubled each time
 TIMEOUT = 30.0
 LONGEST_PAUSE = 60.0
 CHUNK = 1 << 18
-AGENT = "Mozilla/5.0 (compatible; seqdemo)"  # some hosts refuse Python's own name
+AGENT = "Mozilla/5.0 (compatible; seqdemo)"  # some hosts refuse Python's default
 
 Report = Callable[[int, int], None]  # bytes here, bytes in all (0: unknown)
 
@@ -77,7 +77,7 @@ def _advance(progress: Progress, task: TaskID, here: int, total: int) -> None:
 
 
 def fetch(file: File, folder: Path, report: Report = lambda here, total: None) -> Path:
-    """The file in the folder, fetched if it is not there; processes that want the same file wait for one another."""
+    """The file in the folder, downloaded if it is missing. Processes that want the same file wait for one another."""
     target = folder / file.path
     try:
         with alone(target):
@@ -90,7 +90,7 @@ def fetch(file: File, folder: Path, report: Report = lambda here, total: None) -
 
 @contextmanager
 def alone(target: Path) -> Iterator[None]:
-    """Processes that make the same file or folder do so one after the other."""
+    """A lock for processes that make the same file or folder."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         yield
@@ -104,7 +104,7 @@ def _fetch_from_hub(file: File, target: Path) -> None:
 
     try:
         hf_hub_download(file.repo, target.name, repo_type="dataset", local_dir=target.parent, token=False)
-    except Exception as error:  # the client lets the errors of its own HTTP library through, and those change with it
+    except Exception as error:  # the client passes on errors of its HTTP library, which may change
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise failed(file, target, reason) from None
 
@@ -120,7 +120,7 @@ def failed(file: File, target: Path, reason: str) -> InputError:
 
 
 class Interrupted(Exception):
-    """The transfer stopped or the server was busy; another attempt may go on."""
+    """The transfer stopped or the server was busy; another attempt may succeed."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
@@ -132,7 +132,7 @@ def _fetch_from_address(file: File, target: Path, report: Report) -> None:
     _until_whole(file, target, part, report)
     found = sha256(part)
     if file.sha256 and found != file.sha256:
-        # Either it was damaged on the way, or the public file has changed: the same bytes twice are the latter.
+        # The file was damaged on the way, or the public file has changed; the same bytes twice mean the latter.
         _discard(part)
         _until_whole(file, target, part, report)
         again = sha256(part)
@@ -146,7 +146,7 @@ def _fetch_from_address(file: File, target: Path, report: Report) -> None:
 
 
 def _until_whole(file: File, target: Path, part: Path, report: Report) -> None:
-    """Attempts until the part is whole; only those that brought nothing new are counted."""
+    """Try until the part is complete. Only attempts without new bytes count against the limit."""
     vain = 0
     while True:
         before = _size(part)
@@ -164,7 +164,7 @@ def _size(part: Path) -> int:
 
 
 def _transfer(file: File, part: Path, report: Report) -> None:
-    """One request: from where the part ends if the server still has the same file, else from the start."""
+    """Make one request, from the end of the part if the server still has the same file, otherwise from the start."""
     have = _size(part) if _validator(part).exists() else 0
     headers = {"User-Agent": AGENT, "Accept-Encoding": "identity"}
     if have:
@@ -207,7 +207,7 @@ def _copy(response: http.client.HTTPResponse, write: Callable[[bytes], int], her
 
 
 def _start(response: http.client.HTTPResponse, have: int) -> int:
-    """Where the bytes of this answer begin: a server that knows no ranges, or has another file now, sends all of it."""
+    """The place of the answer's first byte in the file. A server without ranges, or with a new file, sends everything."""
     if response.status != 206:
         return 0
     match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
@@ -217,7 +217,7 @@ def _start(response: http.client.HTTPResponse, have: int) -> int:
 
 
 def _refused(file: File, part: Path, error: urllib.error.HTTPError) -> Exception:
-    if error.code == 416:  # the part is not a beginning of what the server has now
+    if error.code == 416:  # the part does not fit the server's file
         _discard(part)
         return Interrupted("the file has another length now")
     if error.code in (408, 425, 429) or error.code >= 500:
@@ -231,7 +231,7 @@ def _validator(part: Path) -> Path:
 
 
 def _remember(response: http.client.HTTPResponse, part: Path) -> None:
-    """What proves at the next attempt that the file is still the same; without a proof the transfer starts again."""
+    """Save what can prove later that the file is still the same; without it the transfer starts again."""
     tag = response.headers.get("ETag", "")
     proof = tag if tag.startswith('"') else response.headers.get("Last-Modified", "")
     if proof:

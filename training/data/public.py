@@ -15,6 +15,8 @@ class Source:
     home: str
     licence: str
     files: tuple[File, ...]
+    hub: str = ""  # the data set's name on the Hub
+    paper: str = ""  # its number at arXiv
 
 
 def hub(folder: str, repo: str, *names: str) -> tuple[File, ...]:
@@ -27,6 +29,8 @@ SOURCES: dict[str, Source] = {
         "https://github.com/multi30k/dataset",
         "none stated; used for research and teaching",
         hub("multi30k", "bentrevett/multi30k", "train.jsonl", "val.jsonl", "test.jsonl"),
+        hub="bentrevett/multi30k",
+        paper="1605.00459",
     ),
     "tatoeba": Source(
         "Tatoeba, as collected by manythings.org",
@@ -44,12 +48,15 @@ SOURCES: dict[str, Source] = {
                 "https://storage.googleapis.com/gresearch/dakshina/dakshina_dataset_v1.0.tar",
             ),
         ),
+        paper="2007.01176",
     ),
     "aksharantar": Source(
         "Aksharantar",
         "https://huggingface.co/datasets/ai4bharat/Aksharantar",
         "CC BY and CC0",
         hub("aksharantar", "ai4bharat/Aksharantar", *(f"{code}.zip" for code in AKSHARANTAR_CODES.values())),
+        hub="ai4bharat/Aksharantar",
+        paper="2205.03018",
     ),
     "flickr8k": Source(
         "Flickr8k",
@@ -59,6 +66,7 @@ SOURCES: dict[str, Source] = {
             File(f"flickr8k/{name}", f"https://github.com/jbrownlee/Datasets/releases/download/Flickr8k/{name}")
             for name in ("Flickr8k_text.zip", "Flickr8k_Dataset.zip")
         ),
+        hub="intro/flickr8k",
     ),
     "war-and-peace": Source(
         "War and Peace, Project Gutenberg's text",

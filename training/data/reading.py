@@ -1,4 +1,4 @@
-"""What every reader needs: lines with their numbers, members of archives, and plain sentences when a file is not usable."""
+"""Helpers of all readers: numbered lines, members of archives, and sentences for unusable files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lines(rows: Iterable[bytes], label: str, problems: Problems) -> Iterator[tup
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Whatever is wrong with the file becomes one sentence that says what to do."""
+    """Turn any error with the file into a sentence that says what to do."""
     try:
         yield
     except DAMAGED as error:

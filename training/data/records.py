@@ -1,4 +1,4 @@
-"""Example, Split, Dataset: what every loader hands over, and the fingerprint that names it."""
+"""Example, Split and Dataset, which every loader returns, and their fingerprint."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Three splits, and whether they are the very ones on which the recorded figures were measured."""
+    """Three splits, and whether they are those of the recorded figures."""
 
     name: str
     train: Split
@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def refusal(self) -> str:
-        """Why figures on these splits may not stand beside recorded ones; "" when they may."""
+        """Why figures on these splits cannot be compared with recorded ones; "" if they can."""
         if self.verified:
             return ""
         return (
@@ -80,7 +80,7 @@ class Dataset:
 
 @dataclass
 class Parts:
-    """A set while it is put together."""
+    """A data set under construction."""
 
     train: list[Example] = field(default_factory=list)
     dev: list[Example] = field(default_factory=list)
@@ -114,7 +114,7 @@ def digest(rows: Iterable[Sequence[str]]) -> str:
 
 
 def canonical(examples: Iterable[Example]) -> Iterator[tuple[str, ...]]:
-    """The fields of an example that make it what it is: a photograph counts by its name (its bytes are in the contents)."""
+    """The fields of an example for the fingerprint. A photograph counts by its name (its bytes are in the contents)."""
     for source, references, language, picture, origin in examples:
         yield origin, language, picture.name if picture else "", source, *references
 

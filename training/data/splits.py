@@ -11,7 +11,7 @@ from training.data.records import Example
 
 
 def components(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Pairs grouped so that two pairs which share a source or a target are always together (union-find)."""
+    """Group pairs so that two pairs which share a source or a target are in the same group (union-find)."""
     parent: dict[tuple[int, str], tuple[int, str]] = {}
 
     def root(node: tuple[int, str]) -> tuple[int, str]:
@@ -67,7 +67,7 @@ def held(examples: Iterable[Example]) -> tuple[set[str], set[str]]:
 
 
 def without(pairs: list[Pair], held_out: Iterable[Example]) -> list[Pair]:
-    """The pairs neither of whose sides stands in a held-out example."""
+    """The pairs of which neither side occurs in a held-out example."""
     sources, targets = held(held_out)
     return [pair for pair in pairs if pair[0] not in sources and pair[1] not in targets]
 

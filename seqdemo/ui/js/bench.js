@@ -1,351 +1,359 @@
-// The workbench of a task page: state, columns, selection, hover; the views ask it and it tells them.
+// The workbench of a task page: the user's actions as changes of the state, and the answers that the state needs. Answers are
+// cached by their question, so that undo needs no server.
+import { Hand } from "./hand.js";
+import { WordHands } from "./words.js";
+import { chosenIn, readColumn, readTrace, reranked, selectionFor, selectionOfTokens } from "./answer.js";
+import { Asker } from "./asker.js";
+import { firstDifference, priceSentence } from "./finding.js";
+import { Lit } from "./light.js";
+import {
+  askedAnew, columnOf, frozen, questionOf, same, sameQuestion, sidesOf, startState, swapped, tabsOf, withColumn, withDimmed, withEdits,
+  withExample, withInput, withLanguage, withModel, withModelEverywhere, withOption, withSelection, withView, withWanted,
+} from "./state.js";
+import { brief, differing, plainText, units } from "../../figures/js/text.js";
+import { pathTo } from "../../figures/js/layout.js";
 
-function readColumn(payload, setup) {
-  const { spec } = payload;
-  const known = setup.checkpoints.find((item) => item.name === spec.checkpoint) || setup.checkpoints[0] || {};
-  return {
-    ...payload,
-    kind: known.kinds || { source: "subwords", target: "subwords" },
-    tree: readTree(payload.tree),
-    hypotheses: payload.hypotheses,
-    trace: readTrace(payload.trace),
-  };
-}
+const MOST_ANSWERS = 24;
+const STILL = ["alpha", "length_norm"]; // options that only affect the ranking
 
-function readTrace(payload) {
-  return { ...payload, attention: payload.attention ? unpack(payload.attention) : null, parts: payload.gates ? readGates(payload.gates) : null };
-}
-
-class Bench {
-  constructor(setup, send) {
-    this.setup = setup;
-    this.columns = {};
-    this.views = [];
-    this.hover = null;
-    this.litNodes = [];
-    this.inNotes = [];
-    this.absent = [];
+export class Bench extends Lit {
+  /** @param {any} setup  @param {(kind: string, message: any) => void} send  @param {() => Promise<any>} [look] how the server is
+   * @param {import("./hand.js").HandLine} [line] for what is done by hand */
+  constructor(setup, send, look, line) {
+    super(setup);
+    /** @type {HTMLElement | null} what the page stands in */
+    this.root = null;
+    this.answers = new Map();
+    this.words = new WordHands(this);
+    this.hand = new Hand(this, line); // questions of hands
     this.asker = new Asker({
       trigger: send,
+      look,
       build: (sides, replays) => this.message(sides, replays),
-      long: (message) => Object.values(message.columns).some((spec) => spec.options.strategy === "exact" || (spec.options.strategy === "beam" && spec.options.beam > 25)),
+      long: (message) => Object.values(message.columns).some((spec) => spec.options.strategy === "exact" || (["beam", "stochastic"].includes(spec.options.strategy) && spec.options.beam > 25)),
       onAnswer: (answer) => this.answer(answer),
       onState: (state) => this.tell("busy", state),
     });
   }
 
-  start(query, frozen) {
-    const { state, notes, absent } = queryToState(query, this.setup);
-    this.state = state;
-    this.inNotes = notes;
-    this.absent = absent.map((name) => [name, `models?${new URLSearchParams({ load: name, then: `${this.setup.page || "./"}?${query}` })}`]);
-    const first = queryToState(new URLSearchParams(), this.setup).state;
-    const same = (key) => JSON.stringify(state[key]) === JSON.stringify(first[key]);
-    const picks = Object.entries(state.picked).filter(([, tokens]) => tokens);
-    const fresh = same("text") && same("language") && same("example") && same("columns") && frozen;
-    if (fresh) this.take(frozen);
+  start(address, answer) {
+    this.enter(address);
+    const then = `${this.setup.page || "./"}#${this.link}`;
+    this.links = this.absent.map((name) => [name, `models#${new URLSearchParams({ load: name, then })}`]);
+    if (answer && sameQuestion(this.state, startState(this.setup))) this.take(answer);
+    this.save();
     this.tell("state");
-    if (fresh) picks.forEach(([side, tokens]) => this.select(side, tokens));
-    else this.asker.change(["A", "B"]);
-    if (this.columns.A) this.tell("answer");
+    if (this.answered()) this.tell("answer");
+    this.ask(sidesOf(this.state).filter((side) => !this.columns[side]));
+    this.replayShown();
   }
 
-  listen(view) {
-    this.views.push(view);
+  follows(before, wait) {
+    const anew = askedAnew(before, this.state);
+    const known = anew.filter((side) => this.recall(side));
+    const unknown = anew.filter((side) => !known.includes(side));
+    const ranked = unknown.filter((side) => this.rerank(side, before));
+    const selected = ({ columns }) => columns.map((column) => column.selection);
+    this.asker.forget(anew);
+    this.tell("state");
+    if (known.length || ranked.length || !same(selected(before), selected(this.state))) this.tell("answer");
+    else if (!same(before.view, this.state.view)) this.tell("view", before.view); // the answers stand as they were
+    this.ask(unknown, wait);
+    this.replayShown();
   }
 
-  tell(event, detail) {
-    for (const view of this.views) if (view[event]) view[event](detail);
+  // Questions and answers
+
+  ask(sides, wait = 0) {
+    if (sides.length) this.asker.change(sides, wait);
   }
 
   message(sides, replays) {
-    const { state } = this;
-    const specs = Object.fromEntries(sides.map((side) => [side, state.columns[side]]));
-    const paths = { ...replays };
-    for (const side of sides) {
-      delete paths[side];
-      if (state.picked[side]) paths[side] = state.picked[side];
-    }
-    const runs = Object.fromEntries(Object.entries(paths).map(([side, tokens]) => [side, { ...state.columns[side], tokens }]));
-    const mine = this.setup.checkpoints.filter((item) => item.name.includes("@")).map((item) => item.name);
-    return structuredClone({ task: this.setup.task, mine, input: this.input(), language: state.language || null, columns: specs, replays: runs, gates: this.gatesNeeded() });
+    const { state, setup } = this;
+    const spec = (side) => {
+      const { checkpoint, options, edits } = columnOf(state, side);
+      return { checkpoint, options, edits };
+    };
+    const columns = Object.fromEntries(sides.map((side) => [side, spec(side)]));
+    const paths = Object.fromEntries(Object.entries(replays).filter(([side]) => !sides.includes(side)).map(([side, selection]) => [side, { ...spec(side), ...selection }]));
+    const mine = setup.checkpoints.filter((item) => item.name.includes("@")).map((item) => item.name);
+    const { text, photo, example, language, wanted } = state.input;
+    const input = setup.task === "caption" ? { photo, example } : { text };
+    return structuredClone({ task: setup.task, mine, input, language, wanted, columns, replays: paths, gates: this.gatesNeeded() });
   }
 
   gatesNeeded() {
-    return { gates: "all", text: "memory" }[this.state.tab] || "";
+    return { gates: "all", text: "memory" }[this.state.view.tab] || "";
   }
 
-  input() {
-    return this.setup.task === "caption" ? { photo: this.state.photo || null, example: this.state.example } : { text: this.state.text };
+  /** Earlier answers are shown at once. */
+  recall(side) {
+    const column = this.answers.get(JSON.stringify(questionOf(this.state, side)));
+    if (column) this.columns[side] = column;
+    return Boolean(column);
   }
 
-  // Of a language model: how many pieces of a trace are the person's own text.
-  given(side) {
-    return this.setup.task === "complete" && this.columns[side] ? this.columns[side].source.pieces.length : 0;
+  remember(side, column) {
+    const question = questionOf(this.state, side);
+    const key = JSON.stringify(question);
+    this.columns[side] = { ...column, question };
+    this.answers.delete(key);
+    this.answers.set(key, this.columns[side]);
+    if (this.answers.size > MOST_ANSWERS) this.answers.delete(this.answers.keys().next().value);
   }
 
   answer(answer) {
     this.take(answer);
     this.tell("answer");
-    this.save();
+    this.replayShown();
   }
 
   take(answer) {
+    this.fault = answer.error || "";
     for (const [side, payload] of Object.entries(answer.columns || {})) {
-      if (payload.error) {
-        if (this.columns[side]) this.columns[side].error = payload.error;
-        else this.firstError = payload.error;
-        continue;
-      }
-      if (payload.picture) this.picture = payload.picture;
-      this.columns[side] = readColumn(payload, this.setup);
+      if (payload.error) this.columns[side] = { ...this.columns[side], error: payload.error };
+      else this.takeColumn(side, payload);
     }
     for (const [side, payload] of Object.entries(answer.traces || {})) {
-      if (!this.columns[side] || payload.error || payload.asked.join() !== this.chosen(side).tokens.join()) continue;
-      this.columns[side].trace = readTrace(payload);
+      const column = this.columns[side];
+      if (payload.error) this.columns[side] = { ...column, refused: JSON.stringify(selectionFor(this.chosen(side))) };
+      else if (payload.asked.join() === this.chosen(side).tokens.join()) this.remember(side, { ...column, trace: readTrace(payload) });
     }
   }
 
-  save() {
-    writeQuery(stateToQuery(this.state, this.setup));
+  takeColumn(side, payload) {
+    if (payload.picture) this.picture = payload.picture;
+    const column = readColumn(payload, this.setup);
+    this.remember(side, column);
+    const { edits, selection } = columnOf(this.state, side);
+    const pieces = (edit, i) => (edit.tokens ? { kind: edit.kind, position: edit.position, pieces: payload.spec.edits[i].pieces } : edit);
+    const told = { edits: edits.map(pieces), selection: selection && "tokens" in selection ? selectionOfTokens(column, selection.tokens) : selection };
+    if (same(told, { edits, selection })) return;
+    this.history.amend(frozen(withColumn(side, () => told)(this.state))); // an old link, converted to words and rows
+    this.remember(side, column);
+    this.save();
   }
 
-  // What changes the results
+  // Only the order of the outputs changes: the new one is shown while the server is asked.
+  rerank(side, before) {
+    const column = this.columns[side];
+    const { options } = columnOf(this.state, side);
+    const rest = (question) => ({ ...question, options: { ...question.options, ...Object.fromEntries(STILL.map((name) => [name, null])) } });
+    if (!column || column.error || options.finished !== "stay" || options.coverage) return false;
+    if (!same(rest(questionOf(before, side)), rest(questionOf(this.state, side)))) return false;
+    this.columns[side] = reranked(column, options);
+    return true;
+  }
+
+  /** Stopped by the user: every column returns to the question of its answer. */
+  stop() {
+    this.asker.giveUp();
+    const shown = sidesOf(this.state).filter((side) => this.columns[side] && this.columns[side].question);
+    const back = (state, side) => withColumn(side, () => {
+      const { checkpoint, options, edits } = this.columns[side].question;
+      return { checkpoint, options, edits };
+    })(state);
+    this.update((state) => shown.reduce(back, state), "Stopped the search");
+  }
+
+  // The views need the replay of the selected output, with the gates that the open view draws.
+  replayShown() {
+    for (const side of sidesOf(this.state)) {
+      const column = this.columns[side];
+      if (!column || !column.tree || this.asker.waiting().includes(side)) continue;
+      const chosen = this.chosen(side);
+      const selection = selectionFor(chosen);
+      if (column.refused === JSON.stringify(selection)) continue;
+      const wanted = this.gatesNeeded();
+      const gates = !wanted || (column.trace.parts && (column.trace.gates_kind === wanted || column.trace.gates_kind === "all"));
+      if (column.trace.asked.join() !== chosen.tokens.join() || !gates) this.asker.replay(side, selection);
+    }
+  }
+
+  // The user's actions
+
   setText(text) {
-    this.state.text = text;
-    this.changed(["A", "B"], 250);
+    this.update(withInput({ text }), `Typed “${brief(text)}”`, { kind: "text", wait: 250 });
+  }
+
+  setWanted(text) {
+    this.update(withWanted(text), `The answer you wanted: “${brief(text)}”`, { kind: "wanted", wait: 250 });
   }
 
   setOption(side, name, value) {
-    const spec = this.state.columns[side];
-    spec.options[name] = value;
-    if (name === "strategy" && value === "beam" && spec.options.beam < 2) spec.options.beam = 5;
-    if (["strategy", "length_norm", "finished"].includes(name)) this.tell("controls", side);
-    if (["alpha", "length_norm"].includes(name) && spec.options.finished === "stay" && !spec.options.coverage) this.rerank(side);
-    this.changed([side], name === "strategy" ? 0 : 120);
+    const field = this.setup.options.find((item) => item.name === name) || { label: "Strategy", kind: "choice", choices: this.setup.strategies };
+    const shown = field.kind === "choice" ? field.choices.find(([key]) => key === value)[1] : value;
+    this.update(withOption(side, name, value), `${side}: ${field.label} ${shown}`, { kind: `${side}.${name}`, wait: name === "strategy" ? 0 : 120 });
   }
 
   setCheckpoint(side, name) {
-    this.putModel(side, name);
-    const { targets } = this.card(name) || {};
-    if (this.state.language && targets && targets.length && !targets.includes(this.state.language)) return this.setLanguage(targets[0]);
-    this.tell("controls", side);
-    return this.changed([side]);
+    this.update(withModel(side, this.card(name)), `${side}: model ${this.card(name).title}`);
   }
 
-  // Words forced or forbidden are words of the model that was there.
-  putModel(side, name) {
-    const spec = this.state.columns[side];
-    spec.checkpoint = name;
-    spec.edits = spec.edits.filter((edit) => edit.kind === "AttentionBlend" && this.hasAttention(name));
+  /** Switch all columns to one model. The user's own text stays; an unchanged example is replaced by one of the model. */
+  setModel(name) {
+    const shown = this.currentExample();
+    const other = this.setup.examples.find((example) => example.checkpoint === name);
+    if (shown && other && shown.checkpoint !== name) this.useExample(other);
+    else this.update(withModelEverywhere(this.card(name)), `Model ${this.card(name).title}`);
   }
 
-  hasAttention(name) {
-    const known = this.setup.checkpoints.find((item) => item.name === name);
-    return Boolean(known && known.attention);
-  }
-
-  changed(sides, wait = 0) {
-    sides.forEach((side) => (this.state.picked[side] = null));
-    this.tell("changed");
-    this.asker.change(sides, wait);
+  setLanguage(tag) {
+    const [, title] = this.setup.languages.find(([known]) => known === tag);
+    this.update(withLanguage(tag, this.setup), `Into ${title}`);
   }
 
   useExample(example) {
-    this.state = exampleState(example, this.state, this.setup);
-    this.tell("state");
-    this.changed(["A", "B"]);
+    this.update(withExample(example, this.setup), `Example “${brief(example.text || example.label)}”`, { entry: true });
   }
 
-  // The example that the page shows as it was meant, if any.
-  currentExample() {
-    return this.setup.examples.find((example) => !this.state.photo && sameQuestion(exampleState(example, this.state, this.setup), this.state));
+  usePhoto(photo) {
+    this.update(withInput({ photo, example: null }), "A photograph of your own", { entry: true });
   }
+
+  resetColumn(side) {
+    const { checkpoint, options, edits } = columnOf(startState(this.setup), side);
+    this.update(withColumn(side, () => ({ checkpoint, options, edits })), `Reset column ${side}`);
+  }
+
+  reset() {
+    this.update(() => startState(this.setup), "Reset the page", { entry: true });
+  }
+
+  swap() {
+    this.update(swapped, "Swapped A and B");
+  }
+
+  copyToB() {
+    const { checkpoint, options, edits } = columnOf(this.state, "A");
+    this.update(withColumn("B", () => ({ checkpoint, options, edits })), "Copied A to B");
+  }
+
+  /** The same model trained without attention if there is one, otherwise attention dimmed to nothing; with the search of A. */
+  attentionOff() {
+    const { options } = columnOf(this.state, "A");
+    const twin = this.card((this.card(columnOf(this.state, "B").checkpoint) || {}).without);
+    const off = twin ? withModel("B", twin) : withDimmed("B", 1, "nothing");
+    this.update((state) => withColumn("B", () => ({ options }))(off(state)), "Switched attention off in B, with the search of A");
+  }
+
+  /** The same search in every column, so that only the models differ. */
+  sameSearch(from) {
+    const { options } = columnOf(this.state, from);
+    this.update((state) => sidesOf(state).filter((side) => side !== from).reduce((next, side) => withColumn(side, () => ({ options }))(next), state), `The search of ${from} in every column`);
+  }
+
+  dim(factor, towards) {
+    this.update(withDimmed("B", factor, towards), `B: attention dimmed by ${Math.round(factor * 100)} %`, { kind: "dim", wait: 80 });
+  }
+
+  /** The pieces on the path to a node of the tree: B must begin with them, or may not begin with exactly them. */
+  editPath(kind, pieces) {
+    const { tree } = this.state.view;
+    if (kind === "Force") this.words.take(tree, pieces);
+    else this.words.never(tree, pieces);
+  }
+
+  /** Whether the columns differ in their search or their model. */
+  searchesApart() {
+    const [a, b] = ["A", "B"].map((side) => columnOf(this.state, side));
+    return !same([a.checkpoint, a.options], [b.checkpoint, b.options]);
+  }
+
+  removeEdit(side, index) {
+    this.update(withEdits(side, (edits) => edits.filter((_, i) => i !== index)), `${side}: took back “${this.editText(side, index)}”`);
+  }
+
+  open(tab) {
+    if (tabsOf(this.setup).includes(tab)) this.update(withView({ tab }), `Looked at ${tab}`, { kind: "tab" });
+  }
+
+  /** A node selects the best output through it, or its own path if there is none. */
+  selectNode(side, row) {
+    this.select(side, { row });
+  }
+
+  selectOutput(side, item) {
+    const [best] = this.columns[side].hypotheses;
+    this.select(side, item === best ? null : selectionFor(item));
+  }
+
+  select(side, selection) {
+    const text = brief(plainText(chosenIn(this.columns[side], selection).pieces, this.columns[side].kind.target));
+    this.update(withSelection(side, selection), `Looked at “${text}” in ${side}`, { kind: `select.${side}` });
+  }
+
+  // Values for the views
 
   card(name) {
     return this.setup.checkpoints.find((item) => item.name === name);
   }
 
-  // Columns whose model cannot write the language take the first that can; the text stays.
-  setLanguage(tag) {
-    this.state.language = tag;
-    for (const side of ["A", "B"]) {
-      const able = this.setup.checkpoints.filter((card) => (card.targets || []).includes(tag));
-      if (able.length && !able.some((card) => card.name === this.state.columns[side].checkpoint)) this.putModel(side, able[0].name);
-    }
-    this.tell("state");
-    this.changed(["A", "B"]);
+  hasAttention(name) {
+    return Boolean((this.card(name) || {}).attention);
   }
 
-  // Both columns to one model. A text of the person's own stays; an untouched example gives way to one of the model.
-  setModel(name) {
-    const shown = this.currentExample();
-    const other = this.setup.examples.find((example) => example.checkpoint === name);
-    if (shown && other && shown.checkpoint !== name) return this.useExample(other);
-    for (const side of ["A", "B"]) this.putModel(side, name);
-    this.tell("state");
-    return this.changed(["A", "B"]);
+  /** The example that the page shows unchanged, if any. */
+  currentExample() {
+    const { text, example: photo } = this.state.input;
+    const given = (example) => (example.photo ? example.photo === photo : example.text === text);
+    return this.setup.examples.find((example) => given(example) && sameQuestion(withExample(example, this.setup)(this.state), this.state));
   }
 
-  usePhoto(photo) {
-    Object.assign(this.state, { photo, example: null });
-    this.changed(["A", "B"]);
+  /** The sentence of an edit, from the server. */
+  editText(side, index) {
+    const column = this.columns[side];
+    const told = column && column.spec && column.spec.edits[index];
+    const edit = columnOf(this.state, side).edits[index];
+    const fits = told && ["kind", ...Object.keys(edit)].every((name) => same(told[name], edit[name]));
+    if (fits) return told.says;
+    if (edit.word) return `must say “${edit.word}” somewhere`;
+    return edit.pieces ? `${edit.kind} “${plainText(edit.pieces, column && column.kind ? column.kind.target : "subwords")}”` : edit.kind;
   }
 
-  resetColumn(side) {
-    this.state.columns[side] = structuredClone(this.setup.start.columns[side]);
-    this.tell("controls", side);
-    this.changed([side]);
+  /** What one of several edits changes by itself, in log probability; undefined if unknown. */
+  ownPrice(side, index) {
+    return columnOf(this.state, side).edits.length < 2 ? undefined : (this.priceOf(side, index) || {}).change;
   }
 
-  reset() {
-    Object.assign(this.state, queryToState(new URLSearchParams(), this.setup).state);
-    this.tell("state");
-    this.changed(["A", "B"]);
+  /** The price of an edit with all others in force; undefined while it is unknown. */
+  priceOf(side, index) {
+    const { own_prices: prices, question } = this.columns[side] || {};
+    const asked = prices && question && same(question.edits, columnOf(this.state, side).edits);
+    return asked ? prices.find((price) => price.edit === index) : undefined;
   }
 
-  swap() {
-    const { columns, picked } = this.state;
-    [columns.A, columns.B] = [columns.B, columns.A];
-    [picked.A, picked.B] = [picked.B, picked.A];
-    [this.columns.A, this.columns.B] = [this.columns.B, this.columns.A];
-    const late = this.asker.flight || this.asker.waiting().length;
-    this.tell("state");
-    this.tell("changed");
-    if (this.columns.A && this.columns.B) this.tell("answer");
-    this.save();
-    if (late) this.asker.change(["A", "B"]); // what is under way was asked about the other column
-  }
-
-  copyToB() {
-    this.state.columns.B = structuredClone(this.state.columns.A);
-    this.tell("controls", "B");
-    this.changed(["B"]);
-  }
-
-  // The same model trained without attention if there is one, else attention dimmed to nothing.
-  attentionOff() {
-    const spec = this.state.columns.B;
-    const known = this.setup.checkpoints.find((item) => item.name === spec.checkpoint);
-    if (known && known.without) this.setCheckpoint("B", known.without);
-    else this.dim(1, "nothing");
-  }
-
-  dim(factor, towards) {
-    const spec = this.state.columns.B;
-    spec.edits = spec.edits.filter((edit) => edit.kind !== "AttentionBlend");
-    if (factor > 0) spec.edits.push({ kind: "AttentionBlend", factor, towards, positions: null });
-    this.tell("controls", "B");
-    this.changed(["B"], 80);
-  }
-
-  // tokens: the path to a node. Taking it forces the whole path; refusing it forbids exactly this path.
-  editPath(kind, tokens, pieces) {
-    const spec = this.state.columns.B;
-    if (kind === "Force") spec.edits = spec.edits.filter((edit) => edit.kind !== "Force");
-    if (!spec.edits.some((edit) => edit.kind === kind && edit.tokens.join() === tokens.join())) spec.edits.push({ kind, position: 0, tokens });
-    this.pathNames = this.pathNames || new Map();
-    this.pathNames.set(tokens.join(), pieces);
-    this.state.treeSide = "B";
-    this.tell("controls", "B");
-    this.changed(["B"]);
-  }
-
-  removeEdit(side, index) {
-    this.state.columns[side].edits.splice(index, 1);
-    this.tell("controls", side);
-    this.changed([side]);
-  }
-
-  editText(edit) {
-    if (edit.kind === "AttentionBlend") {
-      const goal = { uniform: "towards uniform", last: "towards the last state", nothing: "towards nothing" }[edit.towards];
-      return `attention ${Math.round(edit.factor * 100)} % ${goal}`;
-    }
-    const pieces = (edit.tokens || []).map((token) => this.pieceOf(token));
-    const kind = this.targetKind();
-    const text = plainText(pieces, kind) + (pieces.some(isEnd) ? " ⟨end⟩" : "");
-    return edit.kind === "Force" ? `starts with “${text.trim()}”` : edit.kind === "Ban" ? `never starts with “${text.trim()}”` : edit.kind;
-  }
-
-  targetKind() {
-    const column = this.columns.B || this.columns.A;
-    return column ? column.kind.target : "subwords";
-  }
-
-  pieceOf(token) {
-    for (const side of ["B", "A"]) {
-      const column = this.columns[side];
-      if (column && column.tree.pieces.has(token)) {
-        this.pieceMemory = this.pieceMemory || new Map();
-        this.pieceMemory.set(token, column.tree.pieces.get(token));
-        return column.tree.pieces.get(token);
-      }
-    }
-    return (this.pieceMemory && this.pieceMemory.get(token)) || `#${token}`;
-  }
-
-  // Selection
   chosen(side) {
-    const column = this.columns[side];
-    const tokens = this.state.picked[side];
-    if (!tokens) return column.hypotheses[0] || { tokens: [], pieces: [], logps: [], total: 0, score: 0, finished: false, node: -1, text: "" };
-    const key = tokens.join();
-    const known = column.hypotheses.find((item) => item.tokens.join() === key);
-    if (known) return known;
-    const path = walk(column.tree, tokens);
-    const logps = path.map((row) => column.tree.logp[row]);
-    const pieces = path.map((row) => column.tree.pieces.get(column.tree.token[row]));
-    const node = path.length ? path[path.length - 1] : -1;
-    return { tokens: tokens.slice(0, path.length), pieces, logps, total: logps.reduce((a, b) => a + b, 0), finished: pieces.some(isEnd), prefix: !pieces.some(isEnd), node };
+    return chosenIn(this.columns[side], columnOf(this.state, side).selection);
   }
 
-  // A node stands for the best output through it, or for its own path where none came through.
-  selectNode(side, row) {
-    const column = this.columns[side];
-    const path = pathTo(column.tree, row).map((at) => column.tree.token[at]);
-    const through = column.hypotheses.find((item) => item.tokens.slice(0, path.length).join() === path.join());
-    this.node = { side, row, path };
-    this.select(side, through ? through.tokens : path, row);
+  /** The selected row of a column's tree, and the pieces on the path to it. */
+  selectedNode(side) {
+    const { selection } = columnOf(this.state, side);
+    const { tree } = this.columns[side];
+    if (!selection || !(selection.row < tree.size)) return null;
+    return { row: selection.row, pieces: pathTo(tree, selection.row).map((at) => tree.pieces.get(tree.token[at])) };
   }
 
-  select(side, tokens) {
-    const column = this.columns[side];
-    const best = column && column.hypotheses[0];
-    this.state.picked[side] = best && best.tokens.join() === tokens.join() ? null : tokens;
-    if (column && column.trace.asked.join() !== tokens.join()) this.asker.replay(side, tokens);
-    this.tell("answer");
-    this.save();
+  /** For a language model: how many pieces of a trace are the user's own text. */
+  given(side) {
+    return this.setup.task === "complete" && this.columns[side] ? this.columns[side].source.pieces.length : 0;
   }
 
-  needGates() {
-    for (const side of ["A", "B"]) {
-      const column = this.columns[side];
-      if (column && (!column.trace.parts || (this.gatesNeeded() === "all" && column.trace.gates_kind !== "all"))) this.asker.replay(side, this.chosen(side).tokens);
-    }
-  }
-
-  rerank(side) {
-    const column = this.columns[side];
-    if (!column) return;
-    const { options } = this.state.columns[side];
-    for (const item of column.hypotheses) item.score = item.total / penalty(item.tokens.length, options);
-    column.hypotheses.sort((p, q) => q.score - p.score);
-    column.spec.options = { ...options };
-    this.tell("answer");
+  answered() {
+    return sidesOf(this.state).every((side) => this.columns[side] && this.columns[side].tree);
   }
 
   differences() {
-    if (!this.columns.A || !this.columns.B) return [new Set(), new Set()];
+    if (!this.answered()) return [new Set(), new Set()];
     if (this.setup.task === "complete") {
-      const at = firstDifference(this.chosen("A").tokens, this.chosen("B").tokens);
-      return [new Set([at]), new Set([at])]; // two texts go two ways; only where they part is worth a mark
+      const at = firstDifference(this.chosen("A").pieces, this.chosen("B").pieces);
+      return [new Set([at]), new Set([at])]; // two continuations differ everywhere after the first difference, so only that one is marked
     }
     const words = ["A", "B"].map((side) => units(this.chosen(side).pieces, this.columns[side].kind.target).map((unit) => unit.text));
-    return differing(...words);
+    return differing(words[0], words[1]);
   }
 
-  // Sentences
   side(side) {
     const column = this.columns[side];
     return {
@@ -355,44 +363,7 @@ class Bench {
   }
 
   priceText(column) {
-    return (column.prices || []).map((price) => priceSentence(price, this.setup.task)).join(" ");
-  }
-
-  certificateText(column) {
-    return column.certificate ? column.certificate.sentence : "";
-  }
-
-  // Hover: a word under the pointer lights its partners everywhere.
-  atomNode(side, end, atom) {
-    const node = el("span", { class: "s-atom" }, atom.text);
-    this.hoverNode(node, side, end, atom.pieces[0]);
-    node.setAttribute(`data-${end}`, atom.pieces.join(" "));
-    if (end === "source") node.classList.add("s-source-atom");
-    return node;
-  }
-
-  hoverNode(node, side, end, index) {
-    node.addEventListener("pointerenter", () => this.setHover({ side, end, index }));
-    node.addEventListener("pointerleave", () => this.setHover(null));
-    node.addEventListener("focus", () => this.setHover({ side, end, index }));
-    node.addEventListener("blur", () => this.setHover(null));
-  }
-
-  setHover(hover) {
-    this.hover = hover;
-    this.tell("light");
-  }
-
-  // How brightly a piece is lit: 1 under the pointer, its attention weight where it is a partner.
-  brightness(side, end, index) {
-    const { hover } = this;
-    if (!hover) return 0;
-    const column = this.columns[side];
-    if (hover.end === end && (end === "source" || hover.side === side)) return hover.index === index ? 1 : 0;
-    if (hover.end === end || !column || !column.trace.attention) return 0;
-    if (end === "source" && hover.side !== side) return 0;
-    const across = column.trace.source.length;
-    const at = end === "source" ? hover.index * across + index : index * across + hover.index;
-    return column.trace.attention[at] || 0;
+    const inside = column.spec.edits.some((edit) => !edit.pieces);
+    return (column.prices || []).map((price) => priceSentence(price, this.setup.task, inside)).join(" ");
   }
 }

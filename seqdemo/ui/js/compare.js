@@ -1,55 +1,105 @@
 // One column of the comparison: its controls, its output with the differing words marked, its numbers, its n-best.
+import { button, el, probability, signed, times, tipFor } from "../../figures/js/core.js";
+import { isEnd, isRightToLeft, pieceName, units, visible } from "../../figures/js/text.js";
+import { TERMS, term } from "./glossary.js";
+import { patch } from "../../figures/js/patch.js";
+import { folding } from "./fold.js";
+import { penalty } from "./finding.js";
+import { changedOptions, optionField, optionsFor, optionsPanel } from "./options.js";
+import { badge } from "./badges.js";
+import { columnOf } from "./state.js";
+import { WordPopover, letterAt } from "./words.js";
 
-const SHORT_STRIP = 45; // more numbers than this are shown on demand
+const SHORT_STRIP = 45; // further numbers are shown on demand
 
-class ColumnView {
+export class ColumnView {
   constructor(bench, side) {
     this.bench = bench;
     this.side = side;
+    this.popover = new WordPopover(bench);
     this.controls = el("div", { class: "s-controls" });
     this.edits = el("div", { class: "s-edits" });
     this.message = el("p", { class: "s-message", role: "alert", hidden: true });
     this.output = el("div", { class: "s-output", "aria-live": "polite" });
     this.price = el("p", { class: "s-price", hidden: true });
     this.numbers = el("div", { class: "s-numbers" });
+    this.wanted = el("div", { class: "s-wanted-score" });
     this.nbest = el("div", { class: "s-nbest" });
     this.node = el("section", { class: `s-column s-side-${side.toLowerCase()}`, "aria-label": `Column ${side}`, id: `s-column-${side.toLowerCase()}` },
-      this.controls, this.edits, this.message, this.output, this.price, this.numbers, this.nbest);
-    this.open = false;
+      this.controls, this.edits, this.message, this.output, this.price, this.numbers, this.wanted, this.nbest, this.popover.node);
   }
 
   get spec() {
-    return this.bench.state.columns[this.side];
+    return columnOf(this.bench.state, this.side);
+  }
+
+  // What is typed and what is looked at does not change the controls.
+  state() {
+    const { checkpoint, options, edits } = this.spec;
+    const { open } = this.bench.state.view;
+    const drawn = [checkpoint, options, edits, open];
+    if (this.drawn && drawn.every((value, i) => value === this.drawn[i])) return;
+    this.drawn = drawn;
+    this.showControls();
+    this.showEdits();
+  }
+
+  answer() {
+    this.show();
+    this.showEdits();
+  }
+
+  view(before) {
+    if (before.open !== this.bench.state.view.open) this.show();
   }
 
   showControls() {
     const { setup } = this.bench;
     const { spec, side } = this;
     const set = (name, value) => this.bench.setOption(side, name, value);
-    const known = setup.checkpoints.find((item) => item.name === spec.checkpoint) || {};
-    const model = tipFor(el("select", { "aria-label": `Model of column ${side}`, class: "s-model", on: { change: (event) => this.bench.setCheckpoint(side, event.target.value) } },
-      setup.checkpoints.map((item) => el("option", { value: item.name, selected: item.name === spec.checkpoint }, item.title))), () => [known.title || spec.checkpoint, known.about || "", spec.checkpoint]);
-    const strategy = tipFor(el("select", { "aria-label": `Strategy of column ${side}`, class: "s-strategy", "data-option": "strategy", on: { change: (event) => set("strategy", event.target.value) } },
-      setup.strategies.map(([key, label]) => el("option", { value: key, selected: key === spec.options.strategy }, label))), () => [setup.strategies.find(([key]) => key === spec.options.strategy)[1], TERMS[spec.options.strategy === "sample" ? "sampling" : spec.options.strategy]]);
     const front = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => field.front).map((field) => optionField(field, spec.options[field.name], set, side));
-    const redraw = spec.options.strategy === "sample" ? button("Draw again", () => set("seed", (spec.options.seed + 1) % 2147483647), { class: "s-quiet" }) : null;
+    const redraw = ["sample", "stochastic"].includes(spec.options.strategy) ? button("Draw again", () => set("seed", (spec.options.seed + 1) % 2147483647), { class: "s-quiet s-draw" }) : null;
     const changed = changedOptions(setup, spec);
-    const details = el("details", { class: "s-more", open: this.open, on: { toggle: (event) => (this.open = event.target.open) } },
-      el("summary", {}, changed ? `Options (${changed} changed)` : "Options"), optionsPanel(setup, spec, set, side),
-      button("Reset this column", () => this.bench.resetColumn(side), { class: "s-quiet" }));
-    clear(this.controls).append(
-      el("div", { class: "s-controls-line" }, el("span", { class: "s-letter", "aria-hidden": "true" }, side), strategy, ...front, redraw, model, details));
-    this.showEdits();
+    const details = this.folding("options", changed ? `Options (${changed} changed)` : "Options", { class: "s-more" },
+      () => [optionsPanel(setup, spec, set, side, false), this.rare(set), button("Reset this column", () => this.bench.resetColumn(side), { class: "s-quiet" })]);
+    patch(this.controls,
+      el("div", { class: "s-controls-line" }, el("span", { class: "s-letter", "aria-hidden": "true" }, side), this.strategy(set), ...front, redraw, this.model(), details));
+  }
+
+  rare(set) {
+    const { setup } = this.bench;
+    const changed = changedOptions(setup, this.spec, (field) => field.rare);
+    return this.folding("more-options", changed ? `More (${changed} changed)` : "More", {}, () => optionsPanel(setup, this.spec, set, this.side, true));
+  }
+
+  model() {
+    const { bench, side, spec } = this;
+    const known = bench.card(spec.checkpoint) || {};
+    return tipFor(el("select", { "aria-label": `Model of column ${side}`, class: "s-model", on: { change: (event) => bench.setCheckpoint(side, event.target.value) } },
+      bench.setup.checkpoints.map((item) => el("option", { value: item.name, selected: item.name === spec.checkpoint }, item.title))), () => [known.title || spec.checkpoint, known.about || "", spec.checkpoint]);
+  }
+
+  strategy(set) {
+    const { side, spec } = this;
+    const { strategies } = this.bench.setup;
+    return tipFor(el("select", { "aria-label": `Strategy of column ${side}`, class: "s-strategy", "data-option": "strategy", on: { change: (event) => set("strategy", event.target.value) } },
+      strategies.map(([key, label]) => el("option", { value: key, selected: key === spec.options.strategy }, label))), () => [strategies.find(([key]) => key === spec.options.strategy)[1], TERMS[spec.options.strategy === "sample" ? "sampling" : spec.options.strategy]]);
+  }
+
+  folding(name, summary, attributes, content) {
+    return folding(this.bench, `${name}-${this.side.toLowerCase()}`, summary, attributes, content);
   }
 
   showEdits() {
-    const { spec, side } = this;
-    clear(this.edits);
+    const { bench, spec, side } = this;
     this.edits.hidden = !spec.edits.length;
-    spec.edits.forEach((edit, i) => {
-      const text = this.bench.editText(edit);
-      this.edits.append(el("span", { class: "s-edit" }, text, button("×", () => this.bench.removeEdit(side, i), { "aria-label": `Remove: ${text}`, class: "s-x" })));
-    });
+    patch(this.edits, spec.edits.map((_, i) => {
+      const text = bench.editText(side, i);
+      const own = bench.ownPrice(side, i);
+      const told = badge(bench, side, i);
+      const price = own === undefined ? null : tipFor(el("span", { class: "s-number", tabindex: "0" }, signed(own, 2)), ["price of an edit", "By how much this edit alone changes the log probability, the other edits staying in force."]);
+      return el("span", { class: "s-edit", "data-key": JSON.stringify(spec.edits[i]) }, el("span", {}, text, " ", price, told && el("span", { class: "s-badge" }, told)), button("×", () => bench.removeEdit(side, i), { "aria-label": `Remove: ${text}`, class: "s-x" }));
+    }));
   }
 
   error(text) {
@@ -57,29 +107,30 @@ class ColumnView {
     this.message.textContent = text || "";
   }
 
-  // What re-ranking and selection change; nothing here asks the server.
+  // The parts that re-ranking and selection change; nothing here asks the server.
   show() {
     const column = this.bench.columns[this.side];
     if (!column) return;
+    this.error(column.error);
+    this.node.classList.toggle("s-old", Boolean(column.error)); // the shown answer belongs to the question before
+    if (!column.tree) return;
     const { kind } = column;
     const chosen = this.bench.chosen(this.side);
-    this.error(column.error);
-    this.node.classList.toggle("s-old", Boolean(column.error)); // what still stands there is the answer to the question before
-    const [marksA, marksB] = this.bench.differences();
-    const differs = this.side === "A" ? marksA : marksB;
+    const differs = this.bench.differences()[this.side === "A" ? 0 : 1];
     const list = units(chosen.pieces, kind.target);
-    clear(this.output).append(this.line(list, differs));
+    const cut = tipFor(el("span", { class: "s-cut", tabindex: "0" }, " …"), ["not finished", "This prefix has no <eos>: the selected node, or the length limit, ends it here."]);
+    patch(this.output, this.line(list, differs), chosen.finished ? null : cut);
     this.output.setAttribute("dir", isRightToLeft(list.map((unit) => unit.text).join("")) ? "rtl" : "ltr");
-    if (!chosen.finished) this.output.append(tipFor(el("span", { class: "s-cut", tabindex: "0" }, " …"), ["not finished", "This prefix has no <eos>: the selected node, or the length limit, ends it here."]));
     this.showPrice(column);
     this.showNumbers(column, chosen);
+    patch(this.wanted, wantedScore(column, chosen));
     this.showNbest(column);
   }
 
   line(list, differs) {
     const line = el("span", { class: this.bench.setup.task === "complete" ? "s-line s-verbatim" : "s-line" });
     list.forEach((unit, u) => {
-      const word = el("span", { class: differs.has(u) ? "s-word s-differs" : "s-word" });
+      const word = this.word(u, unit, differs.has(u));
       if (differs.has(u)) word.setAttribute("data-differs", "");
       unit.atoms.forEach((atom, i) => {
         if (i === 0 && atom.space) line.append(" ");
@@ -92,9 +143,34 @@ class ColumnView {
     return line;
   }
 
+  // A word opens its menu. One word is reached by Tab, the others by the arrow keys.
+  word(number, unit, differs) {
+    const all = () => /** @type {HTMLElement[]} */ ([...this.output.querySelectorAll(".s-word")]);
+    const leftward = () => this.output.getAttribute("dir") === "rtl";
+    const open = (event) => {
+      const words = all();
+      const at = number + (event.type === "click" ? letterAt(words.slice(number), event.clientX, leftward()) : 0);
+      this.popover.open(this.side, at, words[at]);
+    };
+    const walk = (event) => {
+      const words = all();
+      const on = leftward() ? -1 : 1;
+      const next = { ArrowRight: words[number + on], ArrowLeft: words[number - on], Home: words[0], End: words[words.length - 1] }[event.key];
+      if (event.key === "Enter" || event.key === " ") open(event);
+      else if (next) next.focus();
+      else return;
+      event.preventDefault();
+    };
+    const node = el("span", {
+      class: differs ? "s-word s-differs" : "s-word", role: "button", tabindex: number ? "-1" : "0", "aria-label": unit.text.trim() ? null : "space", "aria-haspopup": "dialog", "aria-expanded": "false", on: { click: open, keydown: walk },
+    });
+    this.bench.hoverNode(node, this.side, "target", unit.atoms[0].pieces[0]);
+    return node;
+  }
+
   showPrice(column) {
     const text = this.bench.priceText(column);
-    const proof = this.bench.certificateText(column);
+    const proof = column.certificate ? column.certificate.sentence : "";
     this.price.hidden = !text && !proof;
     this.price.textContent = [text, proof].filter(Boolean).join(" ");
   }
@@ -103,7 +179,7 @@ class ColumnView {
     const options = this.spec.options;
     const norm = penalty(chosen.logps.length, options);
     const score = chosen.score === undefined ? chosen.total / norm : chosen.score;
-    const divided = options.length_norm === "none" ? "(length normalisation off)" : `(÷ ${norm.toFixed(2)})`;
+    const divided = options.strategy === "stochastic" ? "(as drawn: the log probability with the noise that ranked it)" : options.length_norm === "none" ? "(length normalisation off)" : `(÷ ${norm.toFixed(2)})`;
     const strip = el("div", { class: "s-strip", role: "list", "aria-label": "Log probability of each token" });
     chosen.pieces.forEach((piece, t) => {
       const logp = chosen.logps[t];
@@ -116,15 +192,20 @@ class ColumnView {
     const sum = el("span", { class: "s-sum", dir: "ltr" }, "= ", el("strong", {}, signed(chosen.total, 3)));
     strip.append(sum);
     strip.setAttribute("dir", this.output.getAttribute("dir"));
-    clear(this.numbers).append(
+    patch(this.numbers,
       el("dl", { class: "s-scores" },
         el("div", {}, el("dt", {}, term("log probability")), el("dd", { "data-total": chosen.total }, signed(chosen.total, 3))),
-        el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`)))),
-      chosen.pieces.length <= SHORT_STRIP ? strip : this.folded(strip, `The log probabilities of all ${chosen.pieces.length} ${column.kind.target === "characters" ? "letters" : "words"}`));
+        el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`))),
+        this.precision(chosen.total)),
+      chosen.pieces.length <= SHORT_STRIP ? strip : this.folding("strip", `The log probabilities of all ${chosen.pieces.length} pieces`, { class: "s-long-strip" }, () => strip));
   }
 
-  folded(strip, title) {
-    return el("details", { class: "s-long-strip", open: this.stripOpen, on: { toggle: (event) => (this.stripOpen = event.target.open) } }, el("summary", {}, title), strip);
+  /** What this total was computed in, and by how much a replay of the output may differ from it. */
+  precision(total) {
+    const { name, tolerance } = this.bench.setup.precision;
+    const within = (tolerance * (1 + Math.abs(total))).toFixed(5);
+    return el("div", {}, el("dt", {}, "computed in"), tipFor(el("dd", { class: "s-number", tabindex: "0" }, name, el("span", { class: "s-muted" }, ` \u00b1 ${within}`)),
+      ["precision", `Search and replay compute in ${name}. Their totals of the same output differ by at most ${tolerance} times 1 + the size of the total.`]));
   }
 
   tokenLines(column, chosen, t) {
@@ -138,19 +219,32 @@ class ColumnView {
   }
 
   showNbest(column) {
-    const open = this.nbest.querySelector("details") ? this.nbest.querySelector("details").open : false;
+    const count = column.hypotheses.length;
+    patch(this.nbest, this.folding("nbest", count === 1 ? "The only output of this search" : `The ${count} best outputs`, {}, () => this.outputs(column)));
+  }
+
+  outputs(column) {
     const chosen = this.bench.chosen(this.side);
     const rows = column.hypotheses.map((item, i) => {
-      const current = item.tokens.join() === chosen.tokens.join();
+      const current = item === chosen;
       return el("tr", { class: current ? "s-current" : "" }, el("td", {}, String(i + 1)),
-        el("td", {}, button(visible(item.text) || "(nothing)", () => this.bench.select(this.side, item.tokens, item.node), { class: "s-pick", dir: "auto", "aria-pressed": String(current) })),
+        el("td", {}, button(visible(item.text) || "(nothing)", () => this.bench.selectOutput(this.side, item), { class: "s-pick", dir: "auto", "aria-pressed": String(current) })),
         el("td", { class: "s-number" }, signed(item.total, 3)), el("td", { class: "s-number" }, signed(item.score, 3)));
     });
-    const count = column.hypotheses.length;
-    clear(this.nbest).append(el("details", { open },
-      el("summary", {}, count === 1 ? "The only output of this search" : `The ${count} best outputs`),
-      el("div", { class: "s-table-wrap" }, el("table", { class: "s-table" },
-        el("thead", {}, el("tr", {}, ["", "output", "log probability", "normalised score"].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
-        el("tbody", {}, rows)))));
+    return el("div", { class: "s-table-wrap" }, el("table", { class: "s-table" },
+      el("thead", {}, el("tr", {}, ["", "output", "log probability", "normalised score"].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
+      el("tbody", {}, rows)));
   }
+}
+
+// The score of the wanted answer by the model of this column.
+function wantedScore(column, chosen) {
+  const { wanted, kind } = column;
+  if (!wanted) return null;
+  if (wanted.error) return el("p", { class: "s-muted" }, `Your answer: ${wanted.error}`);
+  const gap = wanted.total - chosen.total;
+  const beside = chosen.prefix ? "" : Math.abs(gap) < 0.005 ? ", as likely as this output" : `, ${times(Math.exp(Math.abs(gap)))} ${gap < 0 ? "less likely" : "likelier"} than this output`;
+  const least = wanted.logps.indexOf(Math.min(...wanted.logps));
+  const hardest = wanted.pieces.length > 1 ? ` Least expected: “${pieceName(wanted.pieces[least], kind.target)}” (${probability(wanted.logps[least], 3)}).` : "";
+  return el("p", { class: "s-says" }, "Your answer: ", term("log probability"), " ", el("strong", {}, signed(wanted.total, 3)), `${beside}.${hardest}`);
 }

@@ -1,45 +1,58 @@
-// Examples: as buttons, and what choosing one makes of a page.
+// Examples as buttons, what each shows, and reference answers by people.
+import { el } from "../../figures/js/core.js";
+import { patch } from "../../figures/js/patch.js";
+import { folding } from "./fold.js";
 
-// The first example of every kind as buttons; all of them, under what they show, on demand.
-function exampleList(bench, make) {
-  const { examples } = bench.setup;
-  const kinds = [...new Set(examples.map((example) => example.kind))];
-  const nodes = [];
-  const made = (example) => {
-    const node = make(example);
-    nodes.push([node, example]);
-    return node;
-  };
-  const first = kinds.length > 1 ? kinds.slice(0, 8).map((kind) => examples.find((example) => example.kind === kind)) : examples.slice(0, 10);
-  const list = el("div", { class: "s-examples", role: "group", "aria-label": "Examples" }, first.map(made));
-  if (first.length < examples.length) {
-    list.append(el("details", { class: "s-all-examples" }, el("summary", {}, `All ${examples.length} examples`), kinds.map((kind) => {
-      const own = examples.filter((example) => example.kind === kind);
-      return el("div", { role: "group", "aria-label": own[0].title || "Examples" }, el("p", { class: "s-muted" }, own[0].title), el("div", { class: "s-examples" }, own.map(made)));
-    })));
+const MOST_KINDS = 8, MOST_EXAMPLES = 10; // of which one is shown at once
+
+/** The first example of every kind as buttons; all of them, under what they show, on demand. */
+export class ExamplesView {
+  /** @param {any} bench @param {(example: any, attributes: any) => HTMLElement} make the button of an example */
+  constructor(bench, make) {
+    this.bench = bench;
+    this.make = make;
+    const { examples } = bench.setup;
+    this.kinds = [...new Set(examples.map((example) => example.kind))];
+    this.first = this.kinds.length > 1 ? this.kinds.slice(0, MOST_KINDS).map((kind) => examples.find((example) => example.kind === kind)) : examples.slice(0, MOST_EXAMPLES);
+    this.node = el("div", { class: "s-examples", role: "group", "aria-label": "Examples" });
   }
-  list.press = (chosen) => nodes.forEach(([node, example]) => node.setAttribute("aria-pressed", String(example === chosen)));
-  return list;
+
+  /** @param {any} chosen the example that is marked */
+  show(chosen) {
+    const { examples } = this.bench.setup;
+    const made = (example) => this.make(example, { "data-key": examples.indexOf(example), "aria-pressed": String(example === chosen) });
+    const more = this.first.length < examples.length;
+    patch(this.node, this.first.map(made), more ? folding(this.bench, "examples", `All ${examples.length} examples`, { class: "s-all-examples" }, () => this.kinds.map((kind) => this.kind(kind, made))) : null);
+  }
+
+  kind(kind, made) {
+    const own = this.bench.setup.examples.filter((example) => example.kind === kind);
+    return el("div", { "data-key": kind || "all", role: "group", "aria-label": own[0].title || "Examples" },
+      el("p", { class: "s-muted" }, own[0].title), el("div", { class: "s-examples" }, own.map(made)));
+  }
 }
 
-// What choosing an example makes of the state.
-function exampleState(example, state, setup) {
-  const next = { ...structuredClone(state), text: example.text || "", example: example.photo || null, photo: null };
-  const card = setup.checkpoints.find((item) => item.name === example.checkpoint);
-  const first = setup.languages.length && card && card.targets && card.targets[0];
-  if (example.language || first) next.language = example.language || first;
-  for (const side of ["A", "B"]) {
-    const column = example.columns && example.columns[side];
-    if (column) Object.assign(next.columns[side], { options: { ...setup.defaults, ...column.options }, edits: structuredClone(column.edits) });
-    if (column || example.checkpoint) next.columns[side].checkpoint = example.checkpoint || setup.start.columns[side].checkpoint;
-  }
-  return next;
+/** The note of an example, its reference answers, and the author of its picture. */
+export function exampleNote(example) {
+  if (!example) return "";
+  const references = (example.references || []).slice(0, 2);
+  const end = /[.!?…]$/.test(references.at(-1) || "") ? "" : ".";
+  const people = references.length ? `A person wrote: ${references.map((text) => `“${text}”`).join("; another: ")}${end}` : "";
+  return [example.shows, people, example.credit].filter(Boolean).join(" ");
 }
 
-function sameQuestion(one, other) {
-  const asked = ({ text, example, language, columns }, [side, options]) => [text, example, language, columns[side].checkpoint, columns[side].edits, options.map((name) => columns[side].options[name])];
-  return ["A", "B"].every((side) => {
-    const options = Object.keys(one.columns[side].options).sort();
-    return JSON.stringify(asked(one, [side, options])) === JSON.stringify(asked(other, [side, options]));
-  });
+/** The answer that the user wanted; it is scored beside the outputs. */
+export class WantedView {
+  constructor(bench) {
+    this.bench = bench;
+    this.field = el("input", { type: "text", id: "s-wanted", dir: "auto", spellcheck: "false", autocomplete: "off", on: { input: (event) => bench.setWanted(event.target.value) } });
+    this.node = el("div", { class: "s-wanted" }, el("label", { for: "s-wanted" }, "The answer you wanted"), this.field);
+  }
+
+  // Beside an example stands what people wrote.
+  state() {
+    const { wanted } = this.bench.state.input;
+    this.node.hidden = !wanted && Boolean(this.bench.currentExample());
+    if (this.field.value !== wanted) this.field.value = wanted;
+  }
 }

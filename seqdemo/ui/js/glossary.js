@@ -1,11 +1,14 @@
-// Every term of art on the pages, in one sentence, on hover or focus; and the equations, on demand.
+// Every technical term of the pages in one sentence, on hover or focus; and the equations, on demand.
+import { el, tipFor } from "../../figures/js/core.js";
+import { folding } from "./fold.js";
 
-const TERMS = {
+export const TERMS = {
   "log probability": "The sum of the logarithms of each token's probability. 0 would be certainty; every token makes it smaller.",
   "normalised score": "The log probability divided by a length penalty, so that long outputs are not punished for being long. This is what ranks the outputs.",
   greedy: "Takes the likeliest next token at every step and never looks back.",
   beam: "Keeps the k likeliest prefixes at every step instead of one.",
   sampling: "Draws every next token at random, by its probability.",
+  stochastic: "Keeps k prefixes at every step as beam search does, but draws them: the outputs are k different draws.",
   exact: "Proves which output is the likeliest of all, by following every prefix that could still win.",
   kept: "One of the k best prefixes of its step: the search goes on from it.",
   pruned: "Not among the k best of its step: the search drops it. It missed by the difference to the last one kept. Exact search drops what can no longer beat the best output it has found: it missed by the difference to that.",
@@ -19,12 +22,12 @@ const TERMS = {
   AUC: "Take a character where it is so and one where it is not: how often the unit's value tells which is which. 0.5 is guessing, 1 always.",
   correlation: "How closely the unit's value moves with it: 0 not at all, 1 or −1 in step.",
   unit: "One number of the model's state.",
-  "price of an edit": "How much less likely the untouched model finds the new output than the old one.",
+  "price of an edit": "How much less likely the model finds the new output than the old one: for a word, the output found without it; for attention or a gate, the same output without the edit. All other edits stay in force.",
   "far from training": "The model learned from other kinds of text; its answers here are guesses.",
   saturation: "A gate near 0 or near 1 nearly all of the time: it acts as a switch.",
 };
 
-function term(name, label) {
+export function term(name, label) {
   return tipFor(el("span", { class: "s-term", tabindex: "0" }, label || name), () => [name, TERMS[name]]);
 }
 
@@ -49,6 +52,7 @@ const EQUATIONS = {
   language: ["p(y_1 … y_T) = Π_t p(y_t | y_{<t})", "s_t = RNN(s_{t−1}, e(y_{t−1})),  p(y_t | y_{<t}) = softmax(V s_t + b)"],
 };
 
-function equations(name) {
-  return el("details", { class: "s-equation" }, el("summary", {}, "Equation"), (EQUATIONS[name] || []).map((line) => el("div", {}, formula(line))));
+/** @param {any} bench @param {string} name */
+export function equations(bench, name) {
+  return folding(bench, `equation-${name}`, "Equation", { class: "s-equation" }, () => EQUATIONS[name].map((line) => el("div", {}, formula(line))));
 }

@@ -1,4 +1,11 @@
-// The language model's own view: the text coloured by one unit's memory, or by how likely each character was.
+// The language model's own view: the text coloured by one unit's memory, or by how likely each letter was.
+import { button, clear, el, signed, unpack } from "../../figures/js/core.js";
+import { mountLetters, memoryOf } from "../../figures/js/letters.js";
+import { patch } from "../../figures/js/patch.js";
+import { columnOf, holdsSame, withClamp, withView } from "./state.js";
+import { factsOf } from "./facts.js";
+import { equations, term } from "./glossary.js";
+import { sideSwitch } from "./panels.js";
 
 const TRACKERS = [
   ["quotation", "quotation", "being inside quotation marks"],
@@ -7,39 +14,12 @@ const TRACKERS = [
   ["indentation", "indentation", "how far the line is indented"],
 ];
 
-// What is true after each character of the text; null where it cannot be known.
-function labelsOf(text) {
-  const found = { quotation: [], comment: [], parentheses: [], indentation: [] };
-  const characters = [...text];
-  let quoted = false, comment = false, line = false, depth = 0, blanks = 0, leading = true;
-  characters.forEach((character, t) => {
-    const two = (characters[t - 1] || "") + character;
-    if (!quoted && !comment && two === "/*") comment = true;
-    else if (comment && two === "*/") comment = false;
-    else if (!comment && !quoted && two === "//") line = true;
-    else if (character === '"' && !comment) quoted = !quoted;
-    if (character === "\n") {
-      line = false;
-      blanks = 0;
-      leading = true;
-    } else if (leading && character === " ") blanks += 1;
-    else leading = false;
-    if (character === "(") depth += 1;
-    if (character === ")") depth = Math.max(0, depth - 1);
-    found.quotation.push(Number(quoted));
-    found.comment.push(Number(comment || line));
-    found.parentheses.push(Number(depth > 0));
-    found.indentation.push(leading ? null : blanks);
-  });
-  return found;
-}
-
 // Pearson's correlation of a unit's values with a label, where the label is known.
 function correlation(gate, unit, label) {
   let n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
   for (let t = 0; t < gate.steps; t++) {
     const y = label[t];
-    if (y === null || y === undefined) continue;
+    if (y === undefined || y < 0) continue;
     const x = gate.values[t * gate.units + unit] * gate.scale;
     n += 1;
     sx += x;
@@ -52,157 +32,161 @@ function correlation(gate, unit, label) {
   return spread > 1e-9 ? (n * sxy - sx * sy) / spread : 0;
 }
 
-class TextPanel {
+export class TextPanel {
   constructor(bench) {
     this.bench = bench;
-    this.side = "B";
-    this.by = "unit";
-    this.unit = 0;
-    this.layer = 0;
-    this.model = ""; // whose units were chosen from
-    this.wanted = null; // what to find once another model has answered
+    this.drawing = null;
+    this.found = null; // the unit that tracks something best on this text
+    this.offered = null; // another model with more measured units
     this.bar = el("div", { class: "s-bar" });
     this.finders = el("div", { class: "s-bar" });
     this.note = el("p", { class: "s-says", "aria-live": "polite" });
-    this.body = el("div", { class: "s-text", tabindex: "0", role: "region", "aria-label": "The text, coloured" });
+    this.holder = el("div", {});
     this.sum = el("p", { class: "s-says" });
-    this.scale = el("div", { class: "s-bar" });
-    this.tools = figureTools("text", () => this.figure(), () => this.rows());
+    this.equation = el("div", {});
     this.node = el("div", {},
-      el("p", { class: "s-says" }, "Your text and how the model went on, coloured character by character: by what one ", term("unit"), " remembers, or by how likely the model found each character before it came."),
-      this.bar, this.finders, this.note, this.body, this.scale, this.sum, equations("language"), this.tools);
+      el("p", { class: "s-says" }, "Your text and how the model went on, coloured letter by letter: by what one ", term("unit"), " remembers, or by how likely the model found each letter before it came."),
+      this.bar, this.finders, this.note, this.holder, this.sum, this.equation);
   }
 
-  state() {
-    if (this.bench.columns.A && this.bench.columns.B) this.bench.needGates();
+  get side() {
+    return this.bench.state.view.coloured;
   }
 
-  gate() {
-    const parts = this.bench.columns[this.side].trace.parts;
-    const part = parts && (parts.get(`decoder.${this.layer}`) || [...parts.values()][0]);
-    return part ? part.get("cell") || part.get("hidden") : null;
+  get column() {
+    return this.bench.columns[this.side];
+  }
+
+  // Until the user chooses a unit, it is one that was measured to track something.
+  seen() {
+    const { by, layer, unit } = this.bench.state.view;
+    if (unit !== null) return { by, layer, unit };
+    const known = this.measured();
+    const tracker = TRACKERS.find(([key]) => known[key]);
+    return { by, ...(tracker ? { layer: known[tracker[0]].layer, unit: known[tracker[0]].unit } : { layer: 0, unit: 0 }) };
   }
 
   answer() {
-    const column = this.bench.columns[this.side];
-    if (!column.trace.parts) {
-      this.bench.needGates();
-      this.note.textContent = "Reading the units…";
-    }
-    if (this.gate()) this.settle(column);
-    this.bars(column, this.gate());
-    this.letters(column);
-    this.paint();
+    const { trace, kind, source } = this.column;
+    const seen = this.seen();
+    patch(this.bar, sideSwitch(this.bench, this.side, (coloured) => this.choose({ coloured }, `Looked at the text of ${coloured}`), "Whose text"));
+    const finders = TRACKERS.map(([key, name, what]) => button(name, () => this.find(key, what), { class: "s-example" }));
+    patch(this.finders, seen.by === "unit" ? [el("span", { class: "s-muted" }, "Find the unit that tracks"), finders, this.holdButtons(seen)] : null);
+    this.notes();
+    patch(this.equation, equations(this.bench, "language"));
+    const facts = factsOf(this.bench, this.side, "Text");
+    const payload = { pieces: trace.pieces, logps: trace.logps, top: trace.top, kind: kind.target, given: source.pieces.length, gates: trace.parts, facts };
+    if (this.drawing) this.drawing.update(payload, seen);
+    else this.drawing = mountLetters(this.holder, payload, seen, (event, detail) => this.heard(event, detail));
+    this.tellSum(trace, source.pieces.length);
   }
 
-  // A model shown for the first time opens with a unit that was measured to track something.
-  settle(column) {
-    if (this.model !== column.spec.checkpoint) {
-      this.model = column.spec.checkpoint;
-      const known = this.measured();
-      const tracker = this.wanted || TRACKERS.find(([key]) => known[key]);
-      this.note.textContent = "";
-      this.wanted = null;
-      if (tracker && known[tracker[0]]) this.tellMeasured(known[tracker[0]], tracker[2]);
-    }
-    this.unit = Math.min(this.unit, this.gate().units - 1);
+  // A unit that no longer follows the text: does the model still close its quotation marks?
+  holdButtons({ layer, unit }) {
+    const { bench } = this;
+    const { parts } = this.column.trace;
+    if (!parts) return null;
+    const part = parts.get(`decoder.${layer}`);
+    const place = { part: "decoder", layer, direction: "forward", gate: part && part.has("cell") ? "cell" : "hidden", units: [unit], positions: null };
+    const held = columnOf(bench.state, "B").edits.find((edit) => holdsSame(edit, place));
+    const [low, high] = this.range(layer, unit);
+    const hold = (name, value) => {
+      const on = Boolean(held) && held.value === value;
+      const words = on ? `B: let go of unit ${unit}` : `B: unit ${unit} held at ${name}`;
+      return button(`at ${name}`, () => bench.update(withClamp("B", place, on ? null : value), words), { "aria-pressed": String(on), class: "s-example", "data-key": name, title: `In B this unit stays at ${typeof value === "number" ? signed(value, 2) : "its mean"}, whatever is read. Draw again and watch what the texts lose by it.` });
+    };
+    return el("span", { class: "s-actions", role: "group", "aria-label": `Hold unit ${unit} in B` }, el("span", { class: "s-muted" }, `Hold unit ${unit} in B`),
+      hold("its mean", "mean"), low === null ? null : [hold("its lowest", low), hold("its highest", high)]);
+  }
+
+  // The lowest and the highest value that a unit has by itself: in the text of A, which no hand has changed.
+  range(layer, unit) {
+    const { A, B } = this.bench.columns;
+    const gate = memoryOf(A.trace && A.trace.parts, layer);
+    if (!gate || gate.which || A.spec.checkpoint !== B.spec.checkpoint) return [null, null];
+    const values = Array.from({ length: gate.steps }, (_, t) => Number((gate.values[t * gate.units + unit] * gate.scale).toFixed(3)));
+    return [Math.min(...values), Math.max(...values)];
+  }
+
+  heard(event, detail) {
+    const { layer, unit } = this.seen();
+    if (event === "by") this.choose({ by: detail }, detail === "unit" ? "Coloured by a unit" : "Coloured by probability");
+    if (event === "unit") this.choose({ layer, unit: detail }, `Unit ${detail}`);
+    if (event === "layer") this.choose({ layer: detail, unit }, `Layer ${detail + 1}`);
+  }
+
+  // The facts about the unit on screen: as measured, or else as found on this text.
+  notes() {
+    const { trace } = this.column;
+    const { by, layer, unit } = this.seen();
+    const known = this.measured();
+    const tracker = TRACKERS.find(([key]) => known[key] && known[key].unit === unit && known[key].layer === layer);
+    const found = this.found && this.found.unit === unit && this.found.trace === trace ? this.found.note : "";
+    const note = !trace.parts ? "Reading the units…" : this.offered || found || (tracker ? this.tellMeasured(known[tracker[0]], tracker[2]) : "");
+    patch(this.note, by === "unit" ? note : "");
+  }
+
+  choose(change, words) {
+    this.offered = null;
+    this.bench.update(withView(change), words, { kind: "text-unit" });
+  }
+
+  card() {
+    return this.bench.card(this.column.spec.checkpoint) || {};
   }
 
   measured() {
     return this.card().units || {};
   }
 
-  bars(column, gate) {
-    const choose = (by) => {
-      this.by = by;
-      this.answer();
-    };
-    const parts = column.trace.parts ? [...column.trace.parts.keys()].filter((part) => part.startsWith("decoder")) : [];
-    const number = el("input", { type: "number", id: "s-unit", min: 0, max: gate ? gate.units - 1 : 0, value: this.unit, on: { input: (event) => event.target.checkValidity() && event.target.value !== "" && this.show(Number(event.target.value)) } });
-    this.number = number;
-    clear(this.bar).append(
-      sideSwitch(this.bench, this.side, (side) => ((this.side = side), this.answer()), "Whose text"),
-      el("div", { class: "s-switch", role: "group", "aria-label": "Colour by" },
-        button("A unit's memory", () => choose("unit"), { "aria-pressed": String(this.by === "unit") }),
-        button("Probability", () => choose("probability"), { "aria-pressed": String(this.by === "probability") })),
-      this.by === "unit" ? el("span", { class: "s-inline" },
-        parts.length > 1 ? el("select", { "aria-label": "Layer", on: { change: (event) => ((this.layer = Number(event.target.value)), this.answer()) } }, parts.map((part, i) => el("option", { value: i, selected: i === this.layer }, `layer ${i + 1}`))) : null,
-        button("‹", () => this.show(this.unit - 1), { "aria-label": "Previous unit" }), el("label", { for: "s-unit" }, "unit"), number, button("›", () => this.show(this.unit + 1), { "aria-label": "Next unit" })) : el("span"));
-    clear(this.finders);
-    if (this.by === "unit") {
-      this.finders.append(el("span", { class: "s-muted" }, "Find the unit that tracks"), ...TRACKERS.map(([key, name, what]) => button(name, () => this.find(key, what), { class: "s-example" })));
-    }
-    clear(this.scale).append(this.by === "unit" ? legend("signed", "−", "+", "The unit's value, white at 0") : legend("weights", "certain", "surprising", "Surprise, from certain to one in a thousand or rarer"));
-  }
-
-  show(unit) {
-    const gate = this.gate();
-    if (!gate) return;
-    this.unit = (unit + gate.units) % gate.units;
-    this.number.value = this.unit;
-    this.note.textContent = "";
-    this.paint();
+  gate() {
+    return memoryOf(this.column.trace.parts, this.seen().layer);
   }
 
   // The unit measured on text held out from training where the model's metrics have it; else the best on this text.
   find(key, what) {
-    if (!this.gate()) return undefined;
+    if (!this.gate() || this.gate().which) return undefined; // not all units are loaded
     const measured = this.measured();
-    if (measured[key]) {
-      this.tellMeasured(measured[key], what);
-      return this.answer();
-    }
+    if (measured[key]) return this.choose({ layer: measured[key].layer, unit: measured[key].unit }, `The unit that follows ${what}`);
     const other = this.bench.setup.checkpoints.find((card) => card.units && card.units[key]);
-    return Object.keys(measured).length && other ? this.offer(other, [key, "", what]) : this.search(key, what);
+    return Object.keys(measured).length && other ? this.offer(other, key, what) : this.search(key, what);
   }
 
   tellMeasured(row, what) {
-    [this.layer, this.unit] = [row.layer, row.unit];
     const measure = row.measure === "auc" ? term("AUC") : term("correlation");
-    clear(this.note).append(`Unit ${row.unit} of layer ${row.layer + 1} follows ${what} best; it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} on text kept out of training).`);
+    return [`Unit ${row.unit} of layer ${row.layer + 1} follows ${what} best; it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} on text kept out of training).`];
   }
 
-  offer(card, tracker) {
+  offer(card, key, what) {
+    const { layer, unit } = card.units[key];
     const go = () => {
-      this.wanted = tracker;
+      this.offered = null;
       this.bench.setModel(card.name);
+      this.bench.look({ layer, unit });
     };
-    clear(this.note).append(`What this model has read has nothing to tell about ${tracker[2]}. `, button(`See it in ${card.read}`, go, { class: "s-quiet" }));
+    this.offered = [`What this model has read has nothing to tell about ${what}. `, button(`See it in ${card.read}`, go, { class: "s-quiet" })];
+    this.notes();
   }
 
   search(key, what) {
     const gate = this.gate();
-    const column = this.bench.columns[this.side];
-    const label = labelsOf(column.trace.pieces.map((piece) => (isEnd(piece) ? "" : piece)).join(""))[key];
+    const { column } = this;
+    const { layer } = this.seen();
+    const label = unpack((column.trace.labels || {})[key]) || [];
     let best = 0, value = 0;
     for (let unit = 0; unit < gate.units; unit++) {
       const r = correlation(gate, unit, label);
       if (Math.abs(r) > Math.abs(value)) [best, value] = [unit, r];
     }
     if (!value) {
-      this.note.textContent = `Nothing in this text changes in ${what}; add some and try again.`;
+      this.offered = `Nothing in this text changes in ${what}; add some and try again.`;
+      this.notes();
       return;
     }
-    this.show(best);
-    this.note.textContent = `In this text unit ${best} follows ${what} best (correlation ${signed(value, 2)}). On so little text that may be chance: change the text and see whether it holds.`;
-  }
-
-  letters(column) {
-    const { trace, kind } = column;
-    const own = column.source.pieces.length;
-    this.spans = atoms(trace.pieces, kind.target).map((atom) => {
-      const t = atom.pieces[atom.pieces.length - 1];
-      const text = trace.pieces[t] === "\n" ? "⏎\n" : trace.pieces[t] === " " ? " " : atom.text;
-      const node = el("span", { class: t < own ? "s-own" : "s-written", "data-t": t }, text);
-      return { node, t };
-    });
-    clear(this.body).append(...this.spans.map((item) => item.node));
-    this.body.onpointerover = (event) => {
-      const t = Number(event.target.dataset.t);
-      if (event.target.dataset.t !== undefined) tip.show(this.lines(t), event.clientX, event.clientY);
-    };
-    this.body.onpointerleave = () => tip.hide();
-    this.tellSum(trace, own);
+    const note = `In this text unit ${best} follows ${what} best (correlation ${signed(value, 2)}). On so little text that may be chance: change the text and see whether it holds.`;
+    this.found = { unit: best, trace: column.trace, note };
+    this.choose({ layer, unit: best }, `The unit that follows ${what}`);
+    this.notes();
   }
 
   tellSum(trace, own) {
@@ -214,62 +198,5 @@ class TextPanel {
         nats ? `; on text like what it has read, but kept from it, this model needs ${nats.toFixed(2)}. ` : ". ");
     }
     this.sum.append("Underlined: what the model wrote.");
-  }
-
-  card() {
-    return this.bench.card(this.bench.columns[this.side].spec.checkpoint) || {};
-  }
-
-  lines(t) {
-    const { trace, kind } = this.bench.columns[this.side];
-    const gate = this.gate();
-    const tops = (trace.top[t] || []).slice(0, 4).map(([piece, logp]) => `${probability(logp)}  ${pieceName(piece, kind.target)}`);
-    return [
-      `${pieceName(trace.pieces[t], kind.target)}: probability ${probability(trace.logps[t])}`,
-      gate ? `unit ${this.unit}: ${signed(gate.values[t * gate.units + this.unit] * gate.scale, 2)}` : "", "likeliest here:", ...tops,
-    ];
-  }
-
-  share(t) {
-    if (this.by === "probability") return ["weights", Math.min(1, -this.bench.columns[this.side].trace.logps[t] / 7)];
-    const gate = this.gate();
-    if (!gate) return ["signed", 0.5];
-    return ["signed", 0.5 + 0.5 * Math.max(-1, Math.min(1, (gate.values[t * gate.units + this.unit] * gate.scale) / this.largest))];
-  }
-
-  paint() {
-    const gate = this.gate();
-    this.largest = 1e-6;
-    if (gate) for (let t = 0; t < gate.steps; t++) this.largest = Math.max(this.largest, Math.abs(gate.values[t * gate.units + this.unit] * gate.scale));
-    for (const { node, t } of this.spans || []) {
-      const [kind, share] = this.share(t);
-      node.style.background = shade(kind, share);
-      node.style.color = inkOn(kind, share);
-    }
-    this.tools.refresh();
-  }
-
-  figure() {
-    const wide = 80;
-    const rows = [[]];
-    for (const { node, t } of this.spans) {
-      rows[rows.length - 1].push([node.textContent.replace("\n", ""), t]);
-      if (node.textContent.endsWith("\n") || rows[rows.length - 1].length >= wide) rows.push([]);
-    }
-    return { width: wide * 10 + 20, height: rows.length * 24 + 20, draw: (painter) => rows.forEach((row, y) => row.forEach(([text, t], x) => {
-      const [kind, share] = this.share(t);
-      painter.rect(10 + x * 10, 10 + y * 24, 10, 22, shade(kind, share));
-      painter.text(15 + x * 10, 21 + y * 24, text, { size: 13, fill: inkOn(kind, share), align: "middle" });
-    })) };
-  }
-
-  rows() {
-    const { trace, kind } = this.bench.columns[this.side];
-    const gate = this.gate();
-    return {
-      caption: `Every character, its probability and unit ${this.unit}`,
-      heads: ["character", "position", "probability", "log probability", `unit ${this.unit}`],
-      rows: trace.pieces.map((piece, t) => [pieceName(piece, kind.target), t + 1, probability(trace.logps[t]), signed(trace.logps[t]), gate ? signed(gate.values[t * gate.units + this.unit] * gate.scale, 2) : ""]),
-    };
   }
 }

@@ -1,7 +1,8 @@
 // The controls of a column, built from the list of options the server sends; names and limits are the command line's.
+import { el, tipFor } from "../../figures/js/core.js";
 
-function optionField(field, value, onChange, side) {
-  const id = newId(`s-${side}-${field.name}`);
+export function optionField(field, value, onChange, side) {
+  const id = `s-${side}-${field.name}`;
   const change = (event) => {
     const read = event.target.type === "checkbox" ? event.target.checked : field.kind === "choice" ? event.target.value : Number(event.target.value);
     if (field.kind !== "choice" && (event.target.value === "" || !Number.isFinite(read) || !event.target.checkValidity())) {
@@ -19,16 +20,17 @@ function optionField(field, value, onChange, side) {
   return el("div", { class: "s-field" }, label, input);
 }
 
-function optionsFor(setup, strategy, options) {
+export function optionsFor(setup, strategy, options) {
   return setup.options.filter((field) => field.for.includes(strategy) && (!field.when || options[field.when[0]] === field.when[1] || field.when[1] === "*" && options[field.when[0]] !== field.when[2]));
 }
 
-// How many options differ from what the page starts with.
-function changedOptions(setup, spec) {
-  return optionsFor(setup, spec.options.strategy, spec.options).filter((field) => !field.front && spec.options[field.name] !== setup.defaults[field.name]).length;
+// How many options differ from those at the start.
+export function changedOptions(setup, spec, which = (field) => !field.front) {
+  return optionsFor(setup, spec.options.strategy, spec.options).filter((field) => which(field) && spec.options[field.name] !== setup.defaults[field.name]).length;
 }
 
-function optionsPanel(setup, spec, onChange, side) {
-  const fields = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => !field.front);
+/** The controls behind "Options"; those that are rarely wanted are `rare`. */
+export function optionsPanel(setup, spec, onChange, side, rare) {
+  const fields = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => !field.front && Boolean(field.rare) === rare);
   return el("div", { class: "s-fields" }, fields.map((field) => optionField(field, spec.options[field.name], onChange, side)));
 }

@@ -1,4 +1,9 @@
 // The frame of every page: name, navigation, light or dark, and the page's own component.
+import { button, clear, el } from "../../figures/js/core.js";
+import { isDark } from "../../figures/js/colour.js";
+import { mountWorkbench } from "./workbench.js";
+import { laterBy } from "./later.js";
+import { mountModels, visitorModels } from "./models.js";
 
 const NAVIGATION = [["", "Translate"], ["transliterate", "Transliterate"], ["caption", "Caption"], ["language-model", "Language model"], ["models", "Models"]];
 
@@ -18,7 +23,7 @@ function header(page, words) {
 
 function footer() {
   return el("footer", { class: "s-footer" },
-    el("p", {}, "What you type stays on this server only while it is answered. ", el("a", { href: "./?view=api" }, "For programs: the API"), "."));
+    el("p", {}, "What you type stays on this server only while it is answered. ", el("a", { href: "programs" }, "For programs: the API"), "."));
 }
 
 function rememberTheme() {
@@ -29,31 +34,71 @@ function rememberTheme() {
   if (kept && !new URLSearchParams(location.search).has("__theme")) document.body.classList.toggle("dark", kept === "dark");
 }
 
-// The line to the server: what is asked, and what is uploaded, before the component is there waits for it.
+const TOO_LATE = 4000; // milliseconds; what takes the server a few of them when it is there
+
+// The connection to the server. Questions and uploads wait until the component is mounted.
 class Line {
   constructor() {
     this.waiting = [];
+    this.here = new Promise((come) => { this.come = () => come(null); });
     this.send = (kind, message) => this.trigger(kind, message);
     const uploader = new Promise((resolve) => { this.uploadWith = resolve; });
     this.upload = async (file) => (await uploader)(file);
   }
 
   trigger(kind, message) {
-    if (this.connected) this.connected(kind, message);
-    else this.waiting.push([kind, message]);
+    if (!this.connected) this.waiting.push([kind, message]);
+    else if (kind === "short") this.short(message);
+    else this.connected(kind, message);
   }
 
-  connect(trigger, upload) {
+  /** A question that passes the queue by. */
+  async short(message) {
+    try {
+      this.hear(await this.server.short(message));
+    } catch { /* its answer is late: the asker looks how the server is */ }
+  }
+
+  /** The state of the server: here, with a full queue, or gone; unknown before the component is mounted. */
+  async health() {
+    if (!this.server) return "here";
+    const late = new Promise((done) => setTimeout(() => done("gone"), TOO_LATE));
+    try {
+      const told = await Promise.race([this.server.health(), late]);
+      return ["here", "full"].includes(told) ? told : "gone";
+    } catch {
+      return "gone";
+    }
+  }
+
+  /** A short question about what is under the hand; it waits for the component. */
+  async hand(message) {
+    await this.here;
+    return this.server.hand(message);
+  }
+
+  connect({ trigger, upload, server, hear }) {
+    this.server = server;
+    this.hear = hear; // the answers
+    laterBy(server);
+    this.come();
     this.connected = trigger;
     this.uploadWith(upload);
-    this.waiting.splice(0).forEach(([kind, message]) => trigger(kind, message));
+    this.waiting.splice(0).forEach(([kind, message]) => this.trigger(kind, message));
   }
 }
 
 // A page inside `root`: its frame at once, the rest with `fill`.
 class Shell {
   constructor(root, first) {
-    Object.assign(this, { root, first, name: first.setup.page, line: new Line(), page: null, filled: false });
+    /** @type {HTMLElement} */
+    this.root = root;
+    this.first = first;
+    this.name = first.setup.page;
+    this.line = new Line();
+    /** @type {any} */
+    this.page = null;
+    this.filled = false;
     this.body = el("div", { class: "s-page" });
     root.append(header(first.setup.page, first.setup.words), this.body, footer());
   }
@@ -69,14 +114,15 @@ class Shell {
       return;
     }
     const mounts = { workbench: mountWorkbench, models: mountModels };
-    this.page = mounts[setup.kind](this.body, this.first, this.line.send);
+    this.page = mounts[setup.kind](this.body, this.first, this.line.send, () => this.line.health(), this.line);
     this.page.upload = this.line.upload;
-    window.seqdemo.page = this.page;
+    const own = /** @type {any} */ (window).seqdemo;
+    own.page = this.page;
   }
 
-  // Moves into the component; whoever types there keeps the caret.
+  // Move into the component. A field that is being typed into keeps its caret.
   moveTo(root) {
-    const active = document.activeElement;
+    const active = /** @type {HTMLElement} */ (document.activeElement);
     const inside = this.root.contains(active);
     root.append(...this.root.childNodes);
     this.root.remove();
@@ -84,11 +130,19 @@ class Shell {
   }
 }
 
+// What a page starts with. Its worked result and the small pictures of its examples are a file that a browser keeps; without it the page asks.
+function firstOf(body) {
+  const first = JSON.parse(body);
+  const kept = (/** @type {any} */ (window).seqdemoFrozen || {})[first.frozen] || { answer: null, thumbnails: {} };
+  for (const example of first.setup.examples || []) if (example.photo in kept.thumbnails) example.thumbnail = kept.thumbnails[example.photo];
+  return { ...first, answer: structuredClone(kept.answer) };
+}
+
 // Called by the document before Gradio's scripts have come: the page's data stand in the document already.
 let begun = null;
 let themeKept = null;
-function early() {
-  const { components } = window.gradio_config || {};
+export function early() {
+  const { components } = /** @type {any} */ (window).gradio_config || {};
   const own = (components || []).find(({ props }) => props && String(props.elem_id).startsWith("page-"));
   if (!own) return;
   const asked = new URLSearchParams(location.search).get("__theme");
@@ -98,13 +152,13 @@ function early() {
   themeKept.observe(document.body, { attributes: true, attributeFilter: ["class"] });
   const holder = el("main", { class: "s-root s-early" });
   document.body.prepend(holder);
-  begun = new Shell(holder, JSON.parse(own.props.value.body));
-  requestAnimationFrame(() => setTimeout(() => begun.fill())); // once the frame is painted
+  begun = new Shell(holder, firstOf(own.props.value.body));
+  requestAnimationFrame(() => setTimeout(() => begun.fill())); // after the frame is painted
 }
 
 // Called by the component of each page.
-function mount(element, props, trigger, watch, upload) {
-  const first = JSON.parse(props.value.body);
+export function mount(element, props, trigger, watch, upload, server) {
+  const first = firstOf(props.value.body);
   if (themeKept) themeKept.disconnect();
   rememberTheme();
   const root = clear(element.querySelector(".s-root"));
@@ -114,9 +168,12 @@ function mount(element, props, trigger, watch, upload) {
   if (drawn) shell.moveTo(root);
   const { line, page } = shell;
   if (!page) return;
-  line.connect(trigger, upload);
-  watch("value", () => {
-    const answer = JSON.parse(props.value.body);
-    page.asker.receive({ ...answer, seq: props.value.seq });
-  });
+  const hear = ({ body, seq }) => {
+    const answer = JSON.parse(body);
+    if (answer.probe) page.hand.hear(answer.probe);
+    else page.asker.receive({ ...answer, seq });
+  };
+  line.connect({ trigger, upload, server, hear });
+  if (page.placePlot) page.placePlot();
+  watch("value", () => hear(props.value));
 }

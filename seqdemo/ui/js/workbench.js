@@ -1,4 +1,23 @@
 // The task page: input, finding, two columns, and the views below them.
+import { button, debounce, el, tipFor } from "../../figures/js/core.js";
+import { atoms, isRightToLeft } from "../../figures/js/text.js";
+import { onThemeChange } from "../../figures/js/colour.js";
+import { patch } from "../../figures/js/patch.js";
+import { term } from "./glossary.js";
+import { finding } from "./finding.js";
+import { offers } from "./offers.js";
+import { columnOf } from "./state.js";
+import { StepsView } from "./steps.js";
+import { GatesPanel } from "./gates.js";
+import { ExamplesView, exampleNote, WantedView } from "./examples.js";
+import { Bench } from "./bench.js";
+import { ColumnView } from "./compare.js";
+import { OverlayPanel, PhotoView } from "./overlay.js";
+import { AttentionPanel, SavePanel } from "./panels.js";
+import { TreePanel } from "./searchtree.js";
+import { AlignmentPanel } from "./alignment.js";
+import { TextPanel } from "./language.js";
+import { TourView } from "./tour.js";
 
 class InputView {
   constructor(bench) {
@@ -16,14 +35,15 @@ class InputView {
     this.reads = el("div", { class: "s-reads" });
     this.far = el("p", { class: "s-far", hidden: true });
     this.shows = el("p", { class: "s-shows", "aria-live": "polite" });
-    this.examples = exampleList(bench, (example) => tipFor(
-      button(example.label || example.text, () => bench.useExample(example), { class: "s-example", dir: "auto" }), () => [example.title || example.text, example.shows]));
+    this.wanted = new WantedView(bench);
+    this.examples = new ExamplesView(bench, (example, attributes) => tipFor(
+      button(example.label || example.text, () => bench.useExample(example), { class: "s-example", dir: "auto", ...attributes }), () => [example.title || example.text, example.shows]));
     this.node = el("section", { class: "s-input", "aria-label": "Input" },
       el("div", { class: "s-input-main" },
         el("div", { class: "s-input-head" }, el("label", { for: "s-input" }, setup.words.input), this.language ? el("span", { class: "s-language" }, el("label", { for: "s-language" }, "into"), this.language) : null,
           setup.task === "complete" && setup.checkpoints.length > 1 ? el("span", { class: "s-language" }, "by a model that has read", this.models) : null),
-        this.area, this.over, this.reads, this.far),
-      el("div", { class: "s-input-side" }, el("h2", { class: "s-small-head" }, "Try"), this.examples, this.shows));
+        this.area, this.over, this.reads, this.far, this.wanted.node),
+      el("div", { class: "s-input-side" }, el("h2", { class: "s-small-head" }, "Try"), this.examples.node, this.shows));
   }
 
   typed() {
@@ -36,30 +56,31 @@ class InputView {
     this.bench.setText(text);
   }
 
+  // An example stays marked, with its note, only while its question is unchanged.
   state() {
-    const { state, setup } = this.bench;
-    if (this.area.value !== state.text) this.area.value = state.text;
-    this.over.hidden = true;
-    if (this.language) this.language.value = state.language || setup.languages[0][0];
-    this.changed();
-  }
-
-  // An example stays marked, with what it shows, only while its question stands.
-  changed() {
     const { bench } = this;
+    const { state, setup } = bench;
+    const { text, language } = state.input;
+    if (this.area.value !== text) {
+      this.area.value = text;
+      this.over.hidden = true;
+    }
+    if (this.language) this.language.value = language || setup.languages[0][0];
     const example = bench.currentExample();
-    this.area.classList.toggle("s-code-input", bench.setup.task === "complete" && /^ |\n/m.test(bench.state.text));
-    this.shows.textContent = example ? example.shows : "";
-    this.examples.press(example);
-    const { A, B } = bench.state.columns;
-    clear(this.models).append(...bench.setup.checkpoints.map((card) => button(card.read || card.title, () => bench.setModel(card.name), { "aria-pressed": String(A.checkpoint === card.name && B.checkpoint === card.name) })));
+    this.area.classList.toggle("s-code-input", setup.task === "complete" && /^ |\n/m.test(text));
+    this.shows.textContent = exampleNote(example);
+    this.wanted.state();
+    this.examples.show(example);
+    const all = (card) => state.columns.every((column) => column.checkpoint === card.name);
+    patch(this.models, setup.checkpoints.map((card) => button(card.read || card.title, () => bench.setModel(card.name), { "aria-pressed": String(all(card)) })));
   }
 
   answer() {
-    const column = this.bench.columns.A || this.bench.columns.B;
+    const column = [this.bench.columns.A, this.bench.columns.B].find((item) => item && item.tree && !item.error);
+    this.reads.hidden = !column;
+    this.far.hidden = !(column && column.far);
     if (!column) return;
     const { source, kind } = column;
-    clear(this.reads).append(el("span", { class: "s-reads-label" }, term("token", "The model reads"), " "));
     const line = el("span", { class: "s-line s-source-line", dir: isRightToLeft(source.pieces.join("")) ? "rtl" : "ltr" });
     for (const atom of atoms(source.pieces, kind.source)) {
       const known = atom.pieces.every((index) => source.known[index]);
@@ -71,9 +92,8 @@ class InputView {
       if (atom.space) line.append(" ");
       line.append(node);
     }
-    this.reads.append(line);
-    if (source.known.some((flag) => !flag)) this.reads.append(el("span", { class: "s-muted" }, " (underlined: never seen in training)"));
-    this.far.hidden = !column.far;
+    const strange = source.known.some((flag) => !flag) ? el("span", { class: "s-muted" }, " (underlined: never seen in training)") : null;
+    patch(this.reads, el("span", { class: "s-reads-label" }, term("token", "The model reads"), " "), line, strange);
     this.far.textContent = column.far || "";
   }
 }
@@ -82,23 +102,18 @@ class FindingView {
   constructor(bench) {
     this.bench = bench;
     this.text = el("p", { class: "s-finding", role: "status" });
-    this.state_ = el("div", { class: "s-busy", hidden: true });
-    this.stop = button("Stop", () => bench.asker.giveUp(), { class: "s-stop" });
-    this.node = el("div", { class: "s-finding-row" }, this.text, this.state_);
+    this.offer = el("div", { class: "s-offer" });
+    this.waiting = el("div", { class: "s-busy", hidden: true });
+    this.node = el("div", { class: "s-finding-row" }, this.text, this.offer, this.waiting);
   }
 
   answer() {
-    const { columns } = this.bench;
-    if (!columns.A || !columns.B) {
-      if (this.bench.firstError) this.text.textContent = this.bench.firstError;
-      return;
-    }
-    if (columns.A.error || columns.B.error) {
-      this.text.textContent = "There is nothing to compare until both columns have an answer.";
-      return;
-    }
-    const parts = finding(this.bench.side("A"), this.bench.side("B"), this.bench.setup.task);
-    clear(this.text).append(...parts.map((part) => this.part(part)));
+    const { bench } = this;
+    const { A, B } = bench.columns;
+    patch(this.offer, offers(bench));
+    if (bench.fault) this.text.textContent = bench.fault;
+    else if ((A && A.error) || (B && B.error)) this.text.textContent = "There is nothing to compare until both columns have an answer.";
+    else if (bench.answered()) patch(this.text, finding(bench.side("A"), bench.side("B"), bench.setup.task).map((part) => this.part(part)));
   }
 
   // What is quoted stands in a box of its own: shaped together with the quotation mark, a lone combining sign falls apart.
@@ -109,12 +124,22 @@ class FindingView {
     return el("bdi", { class: `s-ink-${part.mark.toLowerCase()}`, dir: "ltr" }, before, el("bdi", { class: "s-apart" }, inner), after);
   }
 
-  busy(state) {
-    document.querySelectorAll(".s-column").forEach((node) => node.classList.toggle("s-waiting", Boolean(state.slow || state.long)));
-    this.state_.hidden = !(state.busy && (state.long || state.slow)) && !state.stopped;
-    const progress = state.progress ? `${state.progress}` : state.long ? "Searching…" : "Waiting for the model; others are being served too…";
-    clear(this.state_).append(el("span", { role: "status" }, state.stopped ? "Stopped; the results shown are the last complete ones." : progress), ...(state.long ? [this.stop] : []));
+  busy(told) {
+    document.querySelectorAll(".s-column").forEach((node) => node.classList.toggle("s-waiting", Boolean(told.slow || told.long || told.gone || told.full)));
+    const sentence = waitingSentence(told);
+    this.waiting.hidden = !sentence;
+    patch(this.waiting, el("span", { role: "status" }, sentence), told.busy && told.long ? button("Stop", () => this.bench.stop(), { class: "s-stop" }) : null);
   }
+}
+
+/** The message while the user waits; empty without a wait. */
+export function waitingSentence({ busy, long, slow, progress, stopped, gone, full }) {
+  if (stopped) return "Stopped. The columns are back at the search that their results come from.";
+  if (!busy) return "";
+  if (gone) return "The server does not answer. This page tries again every few seconds and goes on by itself.";
+  if (full) return "More people are asking than the server can take. This page asks again in a moment.";
+  if (progress) return progress;
+  return long ? "Searching…" : slow ? "Waiting for the model…" : "";
 }
 
 class Tabs {
@@ -124,8 +149,8 @@ class Tabs {
     this.bar = el("div", { class: "s-tabs", role: "tablist", "aria-label": "Views" });
     this.panels = el("div", { class: "s-panels" });
     for (const page of pages) {
-      page.tab = button(page.name, () => this.open(page.key), { role: "tab", id: `s-tab-${page.key}`, "aria-controls": `s-panel-${page.key}` });
-      page.panel = el("div", { role: "tabpanel", id: `s-panel-${page.key}`, "aria-labelledby": `s-tab-${page.key}`, hidden: true }, page.view.node);
+      page.tab = button(page.name, () => bench.open(page.key), { role: "tab", id: `s-tab-${page.key}`, "aria-controls": `s-panel-${page.key}` });
+      page.panel = el("div", { role: "tabpanel", tabindex: "-1", id: `s-panel-${page.key}`, "aria-labelledby": `s-tab-${page.key}`, hidden: true }, page.view.node);
       this.bar.append(page.tab);
       this.panels.append(page.panel);
     }
@@ -136,55 +161,54 @@ class Tabs {
   key(event) {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!move) return;
-    const at = this.pages.findIndex((page) => page.key === this.bench.state.tab);
+    const at = this.pages.findIndex((page) => page.key === this.bench.state.view.tab);
     const next = this.pages[(at + move + this.pages.length) % this.pages.length];
-    this.open(next.key);
+    this.bench.open(next.key);
     next.tab.focus();
   }
 
-  open(key) {
-    this.bench.state.tab = key;
-    this.state();
-    this.answer();
-    this.bench.save();
+  shown() {
+    return this.pages.find((page) => page.key === this.bench.state.view.tab);
   }
 
   state() {
     for (const page of this.pages) {
-      const on = page.key === this.bench.state.tab;
+      const on = page === this.shown();
       page.panel.hidden = !on;
       page.tab.setAttribute("aria-selected", String(on));
       page.tab.setAttribute("tabindex", on ? "0" : "-1");
-      if (on && page.view.state) page.view.state();
     }
   }
 
   answer() {
-    const page = this.pages.find((item) => item.key === this.bench.state.tab);
     const { A, B } = this.bench.columns;
     this.panels.classList.toggle("s-faded", Boolean(A && A.error && B && B.error));
-    if (page && A && B) page.view.answer();
+    if (this.bench.answered()) this.shown().view.answer();
+  }
+
+  view() {
+    this.answer();
   }
 
   light() {
-    const page = this.pages.find((item) => item.key === this.bench.state.tab);
-    if (page && page.view.light) page.view.light();
+    const { view } = this.shown();
+    if (view.light && this.bench.answered()) view.light();
   }
 }
 
-// Sentences elsewhere on the page light up with the hover.
+// Sentences elsewhere on the page are highlighted on hover.
 class LightView {
-  constructor(bench, root) {
+  constructor(bench) {
     this.bench = bench;
-    this.root = root;
   }
 
   light() {
-    const sources = this.root.querySelectorAll(".s-source-line [data-source]");
+    const { root } = this.bench;
+    const sources = root.querySelectorAll(".s-source-line [data-source]");
     const where = this.bench.hover && this.bench.hover.end === "target" ? this.bench.hover.side : "A";
     sources.forEach((node) => this.paint(node, Math.max(...node.dataset.source.split(" ").map((index) => this.bench.brightness(where, "source", Number(index))))));
     for (const side of ["A", "B"]) {
-      this.root.querySelectorAll(`#s-column-${side.toLowerCase()} [data-target]`).forEach((node) =>
+      root.querySelectorAll(`#s-column-${side.toLowerCase()} [data-target]`).forEach((node) =>
         this.paint(node, Math.max(...node.dataset.target.split(" ").map((index) => this.bench.brightness(side, "target", Number(index))))));
     }
   }
@@ -195,42 +219,76 @@ class LightView {
   }
 }
 
-function mountWorkbench(root, first, trigger) {
+function viewsOf(bench) {
+  const { task } = bench.setup;
+  const tree = { key: "tree", name: "Search tree", view: new TreePanel(bench) };
+  const gates = { key: "gates", name: "Gates", view: new GatesPanel(bench) };
+  if (task === "complete") return [{ key: "text", name: "Inside the text", view: new TextPanel(bench) }, tree, gates];
+  const looks = task === "caption" ? { name: "Where it looks", view: new OverlayPanel(bench) } : { name: "Alignment", view: new AlignmentPanel(bench) };
+  return [tree, { key: "alignment", ...looks }, gates, { key: "attention", name: "Attention on or off", view: new AttentionPanel(bench) }];
+}
+
+class ActionsView {
+  constructor(bench) {
+    this.bench = bench;
+    this.node = el("div", { class: "s-actions s-between" });
+  }
+
+  state() {
+    const { bench } = this;
+    const able = bench.hasAttention(columnOf(bench.state, "B").checkpoint);
+    const off = tipFor(button("Switch attention off in B", () => able && bench.attentionOff(), { "aria-disabled": String(!able) }), ["Switch attention off in B", "The same model trained without attention, or, where there is none, this one with attention dimmed to nothing. B searches as A does, so that only attention differs."]);
+    patch(this.node, button("Swap A and B", () => bench.swap()), button("Copy A to B", () => bench.copyToB()), bench.setup.task === "complete" ? null : off, button("Reset the page", () => bench.reset()));
+  }
+}
+
+// Parts of a link that could not be used.
+class NotesView {
+  constructor(bench) {
+    this.bench = bench;
+    this.node = el("div", {});
+  }
+
+  state() {
+    const { notes, links } = this.bench;
+    const looks = (links || []).map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)]);
+    patch(this.node, notes.length ? el("p", { class: "s-message", role: "alert" }, notes.join(" "), looks) : null);
+  }
+}
+
+// Skip links for the keyboard: to the outputs and to each view, visible on focus.
+function skipLinks(bench, pages, columns) {
+  const jump = (name, target, before = () => {}) => el("a", { href: `#${target.id}`, on: { click: (event) => {
+    event.preventDefault(); // the fragment is the state's
+    before();
+    target.focus();
+  } } }, name);
+  const [output] = columns.map((column) => column.node);
+  output.setAttribute("tabindex", "-1");
+  return el("nav", { class: "s-skip", "aria-label": "Skip to" },
+    jump("Skip to the outputs", output), pages.map((page) => jump(`Skip to ${page.name}`, page.panel, () => bench.open(page.key))));
+}
+
+export function mountWorkbench(root, first, trigger, look, line) {
   const { setup, answer } = first;
-  const bench = new Bench(setup, trigger);
-  const columns = { A: new ColumnView(bench, "A"), B: new ColumnView(bench, "B") };
+  const bench = new Bench(setup, trigger, look, line);
+  bench.root = root;
+  const tour = new TourView(bench);
+  const notes = new NotesView(bench);
+  const columns = [new ColumnView(bench, "A"), new ColumnView(bench, "B")];
   const input = setup.task === "caption" ? new PhotoView(bench) : new InputView(bench);
   const findings = new FindingView(bench);
   const saving = new SavePanel(bench);
-  const writes = setup.task === "complete";
-  const tabs = new Tabs(bench, [
-    ...(writes ? [{ key: "text", name: "Inside the text", view: new TextPanel(bench) }] : []),
-    { key: "tree", name: "Search tree", view: new TreePanel(bench) },
-    ...(writes ? [] : [
-    { key: "alignment", name: setup.task === "caption" ? "Where it looks" : "Alignment", view: setup.task === "caption" ? new OverlayPanel(bench) : new AlignmentPanel(bench) }]),
-    { key: "gates", name: "Gates", view: new GatesPanel(bench) },
-    ...(writes ? [] : [{ key: "attention", name: "Attention on or off", view: new AttentionPanel(bench) }]),
-  ]);
-  const hasTwin = () => bench.hasAttention(bench.state.columns.B.checkpoint);
-  const off = tipFor(button("Switch attention off in B", () => bench.attentionOff()), ["Switch attention off in B", "The same model trained without attention, or, where there is none, this one with attention dimmed to nothing."]);
-  const actions = el("div", { class: "s-actions s-between" },
-    button("Swap A and B", () => bench.swap()), button("Copy A to B", () => bench.copyToB()), writes ? null : off, button("Reset the page", () => bench.reset()));
-  bench.listen({
-    controls: (side) => (columns[side].showControls(), (off.disabled = !hasTwin())),
-    state: () => (columns.A.showControls(), columns.B.showControls(), (off.disabled = !hasTwin())),
-    answer: () => {
-      for (const side of ["A", "B"]) if (bench.columns[side]) columns[side].show();
-      for (const side of ["A", "B"]) columns[side].showEdits();
-    },
-  });
-  [input, findings, tabs, new LightView(bench, root), saving].forEach((view) => bench.listen(view));
+  const actions = new ActionsView(bench);
+  const steps = new StepsView(bench);
+  const tabs = new Tabs(bench, viewsOf(bench));
+  [notes, input, findings, ...columns, actions, steps, tabs, new LightView(bench), saving, tour].forEach((view) => bench.listen(view));
   root.append(
-    input.node, findings.node,
-    el("div", { class: "s-columns" }, columns.A.node, columns.B.node), actions, tabs.node, saving.node);
+    skipLinks(bench, tabs.pages, columns), notes.node, tour.node, input.node, findings.node,
+    el("div", { class: "s-columns" }, columns.map((column) => column.node)), el("div", { class: "s-doing" }, actions.node, steps.node), tabs.node, saving.node, tour.ring, tour.bar);
   onThemeChange(debounce(() => tabs.answer(), 30));
   addEventListener("resize", debounce(() => tabs.answer(), 150));
-  bench.start(new URLSearchParams(location.search), answer);
-  if (bench.inNotes.length) root.prepend(el("p", { class: "s-message", role: "alert" }, bench.inNotes.join(" "),
-    bench.absent.map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)])));
+  addEventListener("popstate", () => bench.follow(location));
+  bench.start(location, answer);
   return bench;
 }

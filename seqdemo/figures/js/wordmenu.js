@@ -1,0 +1,99 @@
+// The menu of a word in an output: take it, forbid it, require it anywhere, or put another word in its place.
+import { button, el, newId, probability, times } from "./core.js";
+import { patch } from "./patch.js";
+
+/**
+ * @typedef {{text: string, pieces: string[], logp: number | null}} Alternative  `logp`: of the whole word, given what stands before it
+ * @typedef {{word: string, pieces: string[], place: string, logp: number | null, ended: boolean, alternatives: Alternative[], before?: string, best?: number | null, searching?: boolean, said?: string}} WordmenuPayload
+ *   `alternatives`: the likeliest first; `ended`: the word is the end of the output; `before`: what stands before it; `best`: the log probability of
+ *   the likeliest piece there, once it is known
+ * @typedef {{typed?: string}} WordmenuView
+ */
+
+const MOST_SHOWN = 7;
+
+/** The alternatives that fit the typed text, likeliest first. @param {Alternative[]} alternatives @param {string} typed */
+export function fitting(alternatives, typed) {
+  const wanted = typed.trim().toLowerCase();
+  return alternatives.filter(({ text }) => text.toLowerCase().startsWith(wanted)).slice(0, MOST_SHOWN);
+}
+
+/** How one word stands to the likeliest at its place. @param {number | null} logp @param {number | null} best */
+export function besideBest(logp, best) {
+  if (logp === null || best === null) return "";
+  return best - logp < 0.005 ? "the likeliest here" : `${times(Math.exp(best - logp))} less likely than the likeliest`;
+}
+
+class WordMenu {
+  constructor(element, emit) {
+    this.element = element;
+    this.emit = emit;
+    this.typed = "";
+    const id = newId("s-other");
+    this.head = el("p", { class: "s-wordmenu-head" });
+    this.actions = el("div", { class: "s-actions" });
+    this.field = el("input", { type: "text", id, dir: "auto", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: "type a word" });
+    this.field.addEventListener("input", () => this.type(this.field.value));
+    this.field.addEventListener("keydown", (event) => this.key(event));
+    this.about = el("p", { class: "s-muted" });
+    this.list = el("ul", { class: "s-alternatives", "aria-label": "Words that could stand here" });
+    this.said = el("p", { class: "s-muted", role: "status" });
+    element.append(this.head, this.actions, el("div", { class: "s-inline s-other" }, el("label", { for: id }, "Take something else"), this.field), this.list, this.about, this.said);
+  }
+
+  /** @param {WordmenuPayload} payload @param {WordmenuView} view */
+  update(payload, view = {}) {
+    this.payload = payload;
+    if (view.typed !== undefined && view.typed !== this.typed) {
+      this.typed = view.typed;
+      this.field.value = view.typed;
+    }
+    this.show();
+  }
+
+  show() {
+    const { word, place, logp, ended, alternatives, before = "", searching, said } = this.payload;
+    const wish = this.typed.trim() || (ended ? "" : word);
+    const best = Math.max(this.payload.best ?? -Infinity, logp ?? -Infinity, ...(this.typed ? [] : alternatives.map((item) => item.logp ?? -Infinity)));
+    const likely = logp === null ? "" : `: probability ${probability(logp)}, ${besideBest(logp, best)}`;
+    patch(this.head, el("bdi", { class: "s-wordmenu-word" }, ended ? "the end" : `“${word}”`), `, ${place}${likely}.`);
+    const act = (name, event, about, detail = null) => button(name, () => this.emit(event, detail), { title: about, "data-key": event, class: event === "take" ? "s-primary" : null });
+    patch(this.actions,
+      act("Take this", "take", "The output in B must begin like this, up to here."),
+      act("Never this", "never", "The output in B may not begin like this."),
+      wish ? act(wish === word ? "Must be said" : `“${wish}” must be said`, "must", "This word must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish) : null);
+    const shown = this.shown();
+    patch(this.list, shown.map((item) => el("li", { "data-key": item.pieces.join("\u0000") }, button([
+      el("bdi", {}, item.text), el("span", { class: "s-alternative-bar", style: { "--p": item.logp === null ? 0 : Math.exp(item.logp).toFixed(4) } }), el("span", { class: "s-number" }, probability(item.logp, 3)),
+    ], () => this.emit("other", item), { class: "s-alternative", "aria-label": `Take “${item.text}” instead, probability ${probability(item.logp, 3)}` }))));
+    this.about.hidden = !before;
+    patch(this.about, "What you take is forced together with all that stands before it: “", el("bdi", {}, before), "”.");
+    this.said.textContent = said || (searching ? "Asking the model…" : !shown.length && this.typed ? "Nothing likely here begins like this." : "");
+  }
+
+  shown() {
+    const { alternatives, word, pieces } = this.payload;
+    const other = (item) => item.text !== word && item.pieces.some((piece, i) => piece !== pieces[i]); // neither the word itself nor a beginning of it
+    return fitting(this.typed ? alternatives : alternatives.filter(other), this.typed);
+  }
+
+  type(text) {
+    this.typed = text;
+    this.emit("type", text);
+    this.show();
+  }
+
+  key(event) {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    const [first] = this.shown();
+    if (first && this.typed) this.emit("other", first);
+  }
+}
+
+/** @param {HTMLElement} element @param {WordmenuPayload} payload @param {WordmenuView} view @param {import("./grid.js").Emit} emit */
+export function mountWordmenu(element, payload, view = {}, emit = () => {}) {
+  const menu = new WordMenu(element, emit);
+  menu.update(payload, view);
+  return { update: (next, seen) => menu.update(next, seen), focus: () => /** @type {HTMLElement} */ (menu.actions.firstChild).focus({ preventScroll: true }), destroy: () => element.replaceChildren() };
+}

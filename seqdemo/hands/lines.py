@@ -1,0 +1,83 @@
+"""What the command line tells of a hand on the model: the finding as JSON, and in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.errors import InputError
+from seqdemo.findings import GateReport, NextWord, RowBound, Strip, UnitRanking, Ways, Words, told
+from seqdemo.hands.gates import gate_report
+from seqdemo.hands.rows import next_word, row_bound
+from seqdemo.hands.strips import sweep
+from seqdemo.hands.units import rank_units
+from seqdemo.hands.wanted import cheapest
+from seqdemo.hands.words import candidates
+from seqdemo.playground import Run
+
+MOST_TOLD = 10  # units in a line
+Settings = dict[str, Any]
+
+
+def answered(hand: str, checkpoint: Checkpoint, run: Run, settings: Settings) -> tuple[dict[str, Any], str]:
+    """The finding about the best output. `settings` are the further arguments; by default the place is the first written
+    piece."""
+    made = {"position": len(run.prompt.prefix), **settings} if hand in PLACED else settings
+    finding, line = HANDS[hand]
+    found = finding(checkpoint, run, run.hypotheses[0].tokens, **made)
+    return told(found), "\t".join(line(found))
+
+
+def next_under(checkpoint: Checkpoint, run: Run, tokens: Sequence[int], position: int, row: Any = None, **more: Any) -> NextWord:
+    return next_word(checkpoint, run, tokens, position, [row] if row else [], **more)
+
+
+def swept(checkpoint: Checkpoint, run: Run, _: Sequence[int], **more: Any) -> Strip:
+    return sweep(checkpoint, run, **more)
+
+
+def wanted(checkpoint: Checkpoint, run: Run, _: Sequence[int], position: int, word: str = "") -> Ways:
+    if not word.strip():
+        raise InputError("Name the word that it should say, with --word.")
+    return cheapest(checkpoint, run, position, word)
+
+
+def bars(found: NextWord) -> list[str]:
+    return [f"{bar.piece} {bar.p:.4f}" for bar in (found.rows[0] if found.rows else found.own).bars]
+
+
+def sentence(found: RowBound) -> list[str]:
+    return [found.says]
+
+
+def words(found: Words) -> list[str]:
+    return [f"{word.text} {word.p:.4f}" for word in found.words]
+
+
+def units(found: UnitRanking) -> list[str]:
+    return [f"{one.unit} {one.change:+.4f}" for one in found.units[:MOST_TOLD]]
+
+
+def frames(found: Strip) -> list[str]:
+    return [f"{frame.label}: {frame.text}" for frame in found.frames]
+
+
+def ways(found: Ways) -> list[str]:
+    return [found.says, *(f"{way.size}: {way.text}" for way in found.ways if way.found)]
+
+
+def gates(found: GateReport) -> list[str]:
+    return [f"{gate.name} shut at {gate.shut[0].piece!r}, open at {gate.open[0].piece!r}" for gate in found.gates if gate.shut]
+
+
+PLACED = ("next", "bound", "words", "units", "cheapest")  # those that are about a place of the output
+HANDS: dict[str, tuple[Callable[..., Any], Callable[[Any], list[str]]]] = {
+    "next": (next_under, bars),
+    "bound": (row_bound, sentence),
+    "words": (candidates, words),
+    "units": (rank_units, units),
+    "sweep": (swept, frames),
+    "cheapest": (wanted, ways),
+    "gates": (gate_report, gates),
+}

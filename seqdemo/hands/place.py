@@ -1,0 +1,119 @@
+"""An output up to one of its places, from where one step gives the next word under many attention rows, in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.edits import Edit, whole
+from seqdemo.errors import InputError
+from seqdemo.explain.replay import inputs_of, source_tensors
+from seqdemo.findings import Bar
+from seqdemo.network.attention import WhatIf, as_row
+from seqdemo.network.model import Network, log_probabilities
+from seqdemo.playground import Run, said
+from seqdemo.prompts import tokenizer
+from seqdemo.state import Step, select
+
+
+class RowsGiven(WhatIf):
+    """The edits of a run, and at one position a row of attention for each row of the batch, which replaces the outcome."""
+
+    def __init__(
+        self, edits: Sequence[Edit], position: int, rows_KS: Tensor, layer: int | None = None, head: int | None = None
+    ) -> None:
+        super().__init__(edits)
+        self.position, self.rows_KS, self.layer, self.head = position, rows_KS, layer, head
+
+    def __bool__(self) -> bool:
+        return True
+
+    def attention(self, layer: int, weights_BKNS: Tensor, mask_BS: Tensor, position_K: Tensor) -> Tensor:
+        weights_BKNS = super().attention(layer, weights_BKNS, mask_BS, position_K)
+        if self.layer not in (None, layer):
+            return weights_BKNS
+        head_N = torch.arange(weights_BKNS.shape[2])
+        meant_KN = (position_K == self.position)[:, None] & (head_N == (head_N if self.head is None else self.head))
+        return torch.where(meant_KN[None, :, :, None], self.rows_KS[None, :, None].to(weights_BKNS.dtype), weights_BKNS)
+
+
+class Place:
+    """`position` counts from the beginning of the whole text, as edits do; `tokens` are those of a hypothesis, without the
+    beginning that a language model was given."""
+
+    @torch.inference_mode()
+    def __init__(self, checkpoint: Checkpoint, run: Run, tokens: Sequence[int], position: int) -> None:
+        self.checkpoint, self.run, self.text = checkpoint, run, tokenizer(checkpoint.target_text)
+        self.network, self.target = said(checkpoint, run.prompt, tokens)
+        check_place(position, len(run.prompt.prefix), len(self.target))
+        self.position, self.edits = position, run.edits
+        asked = WhatIf(run.edits)
+        self.what_if = asked if asked else None
+        self.state = before(self.network, run.prompt.source, self.target, position, self.what_if)
+        self.token_1 = inputs_of(self.target)[:, position]
+        self.own = self.step(self.what_if, 1)
+        self.logp_V = self.logps(self.own)[0]
+
+    def step(self, what_if: WhatIf | None, rows: int) -> Step:
+        """The step that says what stands here, in so many rows."""
+        none_K = torch.zeros(rows, dtype=torch.long)
+        return self.network.step(self.token_1.expand(rows), select(self.state, none_K), what_if)
+
+    def logps(self, step: Step) -> Tensor:
+        return log_probabilities(self.network.readout(step.features_KR))
+
+    @torch.inference_mode()
+    def under(self, rows_KS: Tensor, layer: int | None = None, head: int | None = None) -> Tensor:
+        """Log probabilities of the next word under each of these rows (K, V)."""
+        return self.logps(self.step(RowsGiven(self.edits, self.position, rows_KS, layer, head), len(rows_KS)))
+
+    @property
+    def token(self) -> int:
+        """What stands here."""
+        return self.target[self.position]
+
+    def bar(self, token: int, logp_V: Tensor | None = None) -> Bar:
+        logp_V = self.logp_V if logp_V is None else logp_V
+        return Bar(token, self.text.piece(token), float(logp_V[token].exp()))
+
+    def bars(self, logp_V: Tensor, top: int) -> tuple[Bar, ...]:
+        return tuple(self.bar(token, logp_V) for token in logp_V.topk(min(top, len(logp_V) - 2)).indices.tolist())
+
+
+def before(network: Network, source: Any, target: Sequence[int], position: int, what_if: WhatIf | None) -> Any:
+    """The state after all tokens but the one before `position` have been read."""
+    read_1T = inputs_of(target)[:, :position]
+    if position:
+        return network.teach(*source_tensors(source), read_1T, what_if).state
+    return network.start(network.read(*source_tensors(source), what_if))
+
+
+def check_place(position: object, given: int, length: int) -> None:
+    if not whole(position, length):
+        raise InputError(f"Position {position!r} is outside this output of {length} pieces, counted from 0.")
+    if position < given:
+        raise InputError(f"The first {given} pieces are the text that was given; ask from position {given} on.")
+
+
+def rows_of(values: Sequence[Sequence[float]], positions: int) -> Tensor:
+    """Attention rows from a user, checked, each normalised to sum to 1."""
+    for row in values:
+        good = len(row) == positions and all(isinstance(weight, (int, float)) and 0 <= weight <= 1e6 for weight in row)
+        if not good or sum(row) <= 0:
+            raise InputError(
+                f"An attention row for this source has {positions} weights, numbers from 0 up, and at least one above 0."
+            )
+    return torch.stack([as_row(row) for row in values]) if values else torch.zeros(0, positions)
+
+
+Progress = Callable[[int, int], None]  # done, of
+Cancel = Callable[[], bool]
+
+
+def stop_if(cancel: Cancel | None) -> None:
+    if cancel and cancel():
+        raise InputError("Stopped.")

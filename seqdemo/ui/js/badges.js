@@ -1,0 +1,20 @@
+// The effect of an edit, in a few words beside it. For words the server describes it, at their place and for the whole output.
+import { times } from "../../figures/js/core.js";
+import { NOUNS } from "./finding.js";
+
+const FELT = 0.005; // of a log probability: less is as likely
+
+/** Such as “1.5× less likely at this place; the whole sentence 1.2× likelier than greedy's”; empty while nothing is known. */
+export function badge(bench, side, index) {
+  const price = bench.priceOf(side, index);
+  if (!price) return "";
+  const words = (bench.columns[side].badges || [])[index];
+  if (price.kind === "tokens") return words ? words.says : "";
+  return ofState(price, (NOUNS[bench.setup.task] || NOUNS.translate)[0]);
+}
+
+// A row, a blend or a clamp: the same output with it and without it.
+function ofState({ change }, noun) {
+  if (Math.abs(change) < FELT) return `the same ${noun} as likely as without it`;
+  return `the same ${noun} ${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"} than without it`;
+}

@@ -1,0 +1,201 @@
+// Hands on attention: bend, hold or paint one row of B. The next word follows the pointer.
+import { button, el, newId } from "../../figures/js/core.js";
+import { mountBars } from "../../figures/js/bars.js";
+import { patch } from "../../figures/js/patch.js";
+import { pieceName } from "../../figures/js/text.js";
+import { ResultLine } from "./result.js";
+import { columnOf, withRow } from "./state.js";
+
+const DIGITS = 5;
+
+const normalised = (row) => {
+  const sum = row.reduce((all, weight) => all + weight, 0);
+  return row.map((weight) => Number((weight / sum).toFixed(DIGITS)));
+};
+const only = (row, at) => row.map((_, j) => Number(j === at));
+const heaviest = (row) => row.indexOf(Math.max(...row));
+
+function shuffled(row) {
+  const next = [...row];
+  for (let i = next.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [next[i], next[j]] = [next[j], next[i]];
+  }
+  return next;
+}
+
+/** All weights moved by one place; weights at the edge stay there. @param {number[]} row @param {1 | -1} by */
+export function shiftedRow(row, by) {
+  const next = row.map(() => 0);
+  row.forEach((weight, j) => (next[Math.max(0, Math.min(row.length - 1, j + by))] += weight));
+  return next;
+}
+
+/** The place of row `t` of `rows` on the diagonal of `across` columns. */
+export function diagonalPlace(t, rows, across) {
+  return rows < 2 ? 0 : Math.round((t * (across - 1)) / (rows - 1));
+}
+
+/** Moves one row of B. What it needs of the view: `area`, the name of what is looked at. */
+export class RowHands {
+  constructor(bench, { area, about, chosen = (row) => {} }) {
+    this.bench = bench;
+    this.chosen = chosen; // hears which row is chosen here
+    this.area = area; // what a column of a row is, in words
+    this.row = 0;
+    this.column = null;
+    this.answers = { next: null, bound: null };
+    this.asked = "";
+    const id = newId("s-row");
+    this.select = el("select", { id, on: { change: () => (this.choose(Number(this.select.value)), this.chosen(this.row)) } });
+    this.tools = el("div", { class: "s-actions" });
+    this.said = el("p", { class: "s-says", role: "status" });
+    this.holder = el("div", {});
+    this.bars = mountBars(this.holder, { title: "", bars: [] });
+    this.result = new ResultLine(bench);
+    this.node = el("div", { class: "s-row-hands" }, el("p", { class: "s-says" }, about),
+      el("div", { class: "s-inline" }, el("label", { for: id }, "While it writes"), this.select), this.tools, this.result.node, this.said, this.holder);
+  }
+
+  get trace() {
+    return this.bench.columns.B.trace;
+  }
+
+  /** How many places a row has. */
+  get wide() {
+    const { attention, pieces } = this.trace;
+    return attention.length / pieces.length;
+  }
+
+  weights(t = this.row, side = "B") {
+    const { attention } = this.bench.columns[side].trace;
+    return Array.from(attention.slice(t * this.wide, (t + 1) * this.wide));
+  }
+
+  edit(t = this.row) {
+    return columnOf(this.bench.state, "B").edits.find((item) => item.kind === "AttentionRow" && item.position === t);
+  }
+
+  answer() {
+    const { trace } = this;
+    const { target } = this.bench.columns.B.kind;
+    this.row = Math.min(this.row, trace.pieces.length - 1);
+    patch(this.select, trace.pieces.map((piece, t) => el("option", { value: t }, `${t + 1}: ${pieceName(piece, target)}${this.edit(t) ? " (by hand)" : ""}`)));
+    this.select.value = String(this.row);
+    this.result.answer();
+    this.show();
+    this.ask();
+  }
+
+  show() {
+    const { trace, row } = this;
+    const now = this.weights();
+    const place = this.column === null ? heaviest(now) : this.column;
+    const { trace: other } = this.bench.columns.A;
+    const alike = other && other.attention && row < other.pieces.length && other.attention.length / other.pieces.length === this.wide;
+    const does = (name, weights, words, title) => button(name, () => this.set(weights(), words), { title, "data-key": name });
+    patch(this.tools,
+      does("Pin", () => now, "Pinned", "The row stays as it is now, whatever else changes."),
+      does("Only here", () => only(now, place), "Only one place", `All attention on one ${this.area}: the one touched last, else the heaviest.`),
+      does("Uniform", () => now.map(() => 1), "Uniform attention", `The same attention on every ${this.area}.`),
+      this.area === "piece" ? [does("Shift left", () => shiftedRow(now, -1), "Attention one place to the left", "Every weight one place to the left."),
+        does("Shift right", () => shiftedRow(now, 1), "Attention one place to the right", "Every weight one place to the right."),
+        does("Diagonal", () => only(now, diagonalPlace(row, trace.pieces.length, this.wide)), "The diagonal", "All attention on the place that is as far into the input as this word is into the output.")] : null,
+      does("Shuffle", () => shuffled(now), "Shuffled attention", "The same weights in another order, drawn at random."),
+      alike ? does("As in A", () => this.weights(row, "A"), "Attention as in A", "The row that A has at this place.") : null,
+      this.edit() ? button("Let go", () => this.set(null, "Let go of attention"), { title: "Back to where the model wants to look.", "data-key": "free" }) : null);
+    this.told();
+  }
+
+  // Bars and bound of the row, as far as they are known.
+  told() {
+    const { next, bound } = this.answers;
+    const of = (answer) => answer && answer.for === this.asked;
+    this.said.textContent = of(bound) ? bound.error || bound.says : of(next) && next.error ? next.error : "";
+    this.holder.hidden = !of(next) || Boolean(next.error);
+    if (this.holder.hidden) return;
+    const { target } = this.bench.columns.B.kind;
+    const moved = next.rows[0];
+    const before = new Map(next.own.bars.map((bar) => [bar.token, bar.p]));
+    const bars = (moved || next.own).bars.map(({ token, piece, p }) => ({ name: pieceName(piece, target), p, before: moved ? before.get(token) : undefined, said: token === next.said.token }));
+    const noun = this.bench.words.noun("B");
+    this.bars.update({ title: moved ? `The next ${noun}, by this row. The thin marks are where the model's own row puts it.` : `The next ${noun}`, bars });
+  }
+
+  /** The next word under these weights or, without weights, under those in force. */
+  async ask(weights = null) {
+    const { hand } = this.bench;
+    if (this.bench.asker.waiting().includes("B")) return; // what is on screen answers another question
+    const mine = JSON.stringify([this.row, this.trace.asked, columnOf(this.bench.state, "B")]);
+    const anew = mine !== this.asked;
+    this.asked = mine;
+    if (!weights && !anew) return;
+    const question = { position: this.row };
+    const keep = (name, answer) => {
+      if (!answer || (!answer.ask && !answer.error)) return;
+      this.answers[name] = { ...answer, for: mine };
+      if (mine === this.asked) this.told();
+    };
+    hand.ask("B", { ask: "next", ...question, rows: weights ? [weights] : [], top: 8 }).then((answer) => keep("next", answer));
+    if (anew) keep("bound", await hand.ask("B", { ask: "bound", ...question }));
+  }
+
+  choose(row, column = null) {
+    if (row !== this.row) this.column = null;
+    this.row = row;
+    if (column !== null) this.column = column;
+    this.select.value = String(row);
+    this.show();
+    this.ask();
+  }
+
+  /** An event of a drawing. */
+  heard(event, detail) {
+    if (event === "pull") this.pull(detail);
+    if (event === "pick") this.pick(detail);
+    if (event === "paint") this.paint(detail.cells);
+    if (event === "painting") this.ask(this.paintedWith(detail.cells));
+    if (event !== "row") return;
+    this.choose(detail.row);
+    this.set(detail.weights, "Attention by hand");
+  }
+
+  /** The row being dragged. */
+  pull({ row, weights }) {
+    if (row !== this.row) this.choose(row);
+    this.ask(weights);
+  }
+
+  /** The cells that were painted for this row. */
+  painted() {
+    const weights = (this.edit() || { weights: [] }).weights;
+    const cells = weights.flatMap((weight, cell) => (weight ? [cell] : []));
+    return new Set(cells.map((cell) => weights[cell])).size === 1 && cells.length < weights.length ? cells : [];
+  }
+
+  /** The row of these cells and those painted before; painted once more, cells are taken away. */
+  paintedWith(cells) {
+    const before = new Set(this.painted());
+    const away = cells.every((cell) => before.has(cell));
+    cells.forEach((cell) => (away ? before.delete(cell) : before.add(cell)));
+    return before.size ? this.weights().map((_, cell) => Number(before.has(cell))) : null;
+  }
+
+  paint(cells) {
+    this.set(this.paintedWith(cells), "Painted where to look");
+  }
+
+  /** A cell was clicked: all attention there; again: as the model wants. */
+  pick({ row, column }) {
+    this.choose(row, column);
+    const edit = this.edit(row);
+    const again = edit && edit.weights[column] === Math.max(...edit.weights) && edit.weights.filter(Boolean).length === 1;
+    this.set(again ? null : only(this.weights(row), column), again ? "Let go of attention" : "Attention on one place");
+  }
+
+  set(weights, words) {
+    const { bench, row } = this;
+    const name = pieceName(this.trace.pieces[row], bench.columns.B.kind.target);
+    bench.update(withRow("B", row, weights && normalised(weights)), `B: ${words.toLowerCase()} while writing “${name}”`);
+  }
+}

@@ -1,0 +1,51 @@
+// Beside a map stands what was measured of it: how often it looks at the right place.
+import { el } from "../../figures/js/core.js";
+
+function measures(lead, rows, verdict, name = "") {
+  return [
+    el("h3", {}, name ? `How far to trust the map of ${name}` : "How far to trust the map"),
+    el("p", { class: "s-says" }, lead),
+    el("dl", { class: "s-measures" }, rows.map(([what, share]) => [el("dt", {}, what), el("dd", { style: { "--p": share / 100 } }, `${share.toFixed(1)} %`)])),
+    el("p", { class: "s-says" }, verdict),
+  ];
+}
+
+const NO_EXPLANATION = "It is still no explanation: other positions may tell the model the same.";
+
+// Boxes that people drew around what a phrase names, against the middle of the picture.
+function ofPhotographs(found) {
+  return measures(`People drew boxes around the things that ${found.phrases} phrases of captions name. How often the heaviest cell lies in the box:`,
+    [["the map of the word that names it", found.word], ["the middle of the picture, every time", found.centre], ["the mean map of the caption", found.mean_map]],
+    found.word - found.centre < 10 ? "Things in photographs mostly stand in the middle; the map knows little more than that. It is no explanation." : "The map points better than the middle of the picture does. It is still no explanation.");
+}
+
+// Words that are spelt in one way only: which letter a sign comes from is known.
+function ofLetters(found, language, name) {
+  const { words, right } = (found.languages || {})[language] || found;
+  const [[where]] = Object.entries(right).sort(([, one], [, other]) => other - one);
+  const early = where === "-1";
+  return measures(`Where the heaviest cell of a row lies, in ${words.toLocaleString("en")} words kept out of training whose letters can be told apart (a position counts twice where two letters spell a sign):`,
+    [["on a letter that spells the sign", right["0"]], ["on the position before", right["-1"]], ["on the position after", right["+1"]]],
+    early ? "This model looks one position early: its encoder reads both ways, so the state before a letter already knows that letter. The map tells where the model fetches it, not which letter it reads." : `The map mostly points at what is written. ${NO_EXPLANATION}`, name);
+}
+
+// Pairs of words that a plain statistical model links in both directions.
+function ofWords(found, name) {
+  return measures(`Each word points to its heaviest source word. How many of these pointers and of ${found.links.toLocaleString("en")} sure links (IBM model 1, in ${found.sentences.toLocaleString("en")} sentences kept out of training) do not fit each other:`,
+    [["as the map points", found.error["0"]], ["pointing one word further back", found.error["+1"]], ["pointing one word further on", found.error["-1"]]],
+    `The map is far better than one that is off by a word, and still often wrong. ${NO_EXPLANATION}`, name);
+}
+
+/** @param {any} card  @param {string | null} language  @param {string} name told where two models stand side by side */
+export function howFar(card, language = null, name = "") {
+  if (!card) return [];
+  if (card.pointing) return ofPhotographs(card.pointing);
+  if (!card.looking) return [];
+  return card.looking.error ? ofWords(card.looking, name) : ofLetters(card.looking, language, name);
+}
+
+/** Of the models in the columns, each once. */
+export function trustOf(bench) {
+  const names = [...new Set(Object.values(bench.columns).filter((column) => column.spec).map((column) => column.spec.checkpoint))];
+  return names.map((name) => howFar(bench.card(name), bench.state.input.language, names.length > 1 ? bench.card(name).title : ""));
+}

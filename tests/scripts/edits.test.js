@@ -1,0 +1,45 @@
+// What a person does to words stacks up, each wish can be taken back alone, and a later wish wins over one that contradicts it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { badge } from "../../seqdemo/ui/js/badges.js";
+import { startState, withBeginning, withRequired } from "../../seqdemo/ui/js/state.js";
+import { besideBest, fitting } from "../../seqdemo/figures/js/wordmenu.js";
+import { SETUP, after } from "./setup.js";
+
+const told = (state) => state.columns[1].edits.map(({ kind, position, pieces, word }) => `${kind} ${position ?? ""} ${word ?? pieces.join("")}`);
+const force = (...pieces) => withBeginning("B", "Force", pieces);
+const ban = (...pieces) => withBeginning("B", "Ban", pieces);
+
+test("a longer beginning adds only what is not forced yet", () => {
+  const both = after(startState(SETUP), force("a"), force("a", "b", "c"));
+  assert.deepEqual(told(both), ["Force 0 a", "Force 1 bc"]);
+  assert.deepEqual(told(after(both, force("a", "b"))), ["Force 0 a", "Force 1 bc"]);
+  assert.deepEqual(told(after(both, force("a", "x"))), ["Force 0 a", "Force 1 x"]);
+  assert.deepEqual(told(after(both, force("z"))), ["Force 1 bc", "Force 0 z"]);
+});
+
+test("what is taken is no longer forbidden, and what is forbidden no longer taken", () => {
+  assert.deepEqual(told(after(startState(SETUP), ban("a", "b"), ban("c"), force("a", "b", "d"))), ["Ban 0 c", "Force 0 abd"]);
+  assert.deepEqual(told(after(startState(SETUP), force("a"), force("a", "b"), ban("a", "b"))), ["Force 0 a", "Ban 0 ab"]);
+  assert.deepEqual(told(after(startState(SETUP), force("a"), ban("b"))), ["Force 0 a", "Ban 0 b"]);
+});
+
+test("a word that must be said is asked for once", () => {
+  assert.deepEqual(told(after(startState(SETUP), withRequired("B", "red"), force("a"), withRequired("B", "red"))), ["Force 0 a", "Require  red"]);
+});
+
+test("a badge is what the server says of a word, and what a row costs", () => {
+  const prices = [{ edit: 0, kind: "tokens", change: 1 }, { edit: 1, kind: "state", change: -Math.log(3) }, { edit: 2, kind: "state", change: 0.001 }];
+  const column = { badges: [{ says: "likelier than greedy's" }, null, null] };
+  const bench = { setup: SETUP, columns: { B: column }, priceOf: (_, i) => prices[i] };
+  assert.deepEqual([0, 1, 2, 3].map((i) => badge(bench, "B", i)), [
+    "likelier than greedy's", "the same translation 3.0× less likely than without it", "the same translation as likely as without it", ""]);
+});
+
+test("what is typed picks among the likely words", () => {
+  const words = [{ text: "Like", pieces: ["▁Like"], logp: -1 }, { text: "love", pieces: ["▁love"], logp: -2 }, { text: "it", pieces: ["▁it"], logp: -3 }];
+  assert.deepEqual(fitting(words, " l").map((item) => item.text), ["Like", "love"]);
+  assert.deepEqual(fitting(words, "x"), []);
+  assert.equal(besideBest(-1, -1), "the likeliest here");
+  assert.equal(besideBest(-1 - Math.log(2), -1), "2.0× less likely than the likeliest");
+});

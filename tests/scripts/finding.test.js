@@ -1,0 +1,72 @@
+// The headline compares what a reader reads, and counts words as a reader counts them.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { parting, unitNumber } from "../../seqdemo/figures/js/text.js";
+import { times } from "../../seqdemo/figures/js/core.js";
+import { finding, walk } from "../../seqdemo/ui/js/finding.js";
+
+const NO_TREE = { children: new Map(), token: [], fate: [], missed: [] };
+
+function side(pieces, tokens, more = {}) {
+  const logps = tokens.map((_, i) => -0.5 - i / 10);
+  const total = logps.reduce((a, b) => a + b, 0);
+  return { hypothesis: { pieces, tokens, logps, total, score: total }, options: { strategy: "beam", beam: 5 }, checkpoint: "m", tree: NO_TREE, kind: "characters", edited: false, ...more };
+}
+
+const said = (a, b, task = "transliterate") => finding(a, b, task).map((part) => (typeof part === "string" ? part : part.text)).join("");
+
+test("two vocabularies number the same letters differently: the outputs are the same", () => {
+  const word = [..."विद्यालय", "<eos>"];
+  const a = side(word, word.map((_, i) => 40 + i));
+  const b = side(word, word.map((_, i) => 300 + 7 * i), { checkpoint: "n" });
+  assert.equal(said(a, b), "Two models, one spelling: A and B agree on every letter.");
+});
+
+test("the same numbers in two vocabularies are other letters", () => {
+  const a = side([..."दिल", "<eos>"], [4, 5, 6, 2]);
+  const b = side([..."دِل", "<eos>"], [4, 5, 6, 2], { checkpoint: "n" });
+  assert.match(said(a, b), /part at letter 1, where A writes “द” and B writes “د”/);
+});
+
+test("one text in two cuts is one text", () => {
+  const a = side(["▁ba", "ck", "<eos>"], [4, 5, 2], { kind: "subwords" });
+  const b = side(["▁back", "<eos>"], [9, 2], { kind: "subwords" });
+  assert.match(said(a, b, "translate"), /^A and B read the same, but the translation is put together from other pieces/);
+});
+
+test("one text in two cuts parts where the texts part", () => {
+  assert.deepEqual(parting(["▁ba", "ck", "▁home", "<eos>"], ["▁back", "▁now", "<eos>"], "subwords"), [2, 1]);
+  assert.deepEqual(parting(["▁a", "<eos>"], ["▁a", "▁b", "<eos>"], "subwords"), [1, 1]);
+  assert.deepEqual(parting(["▁a", "▁b", "<eos>"], ["▁a", "▁b", "▁c"], "subwords"), [2, 2]);
+  assert.equal(parting(["▁a", "<eos>"], ["▁a", "<eos>"], "subwords"), null);
+});
+
+test("words are counted by the spaces, as the notes of the examples count them", () => {
+  const pieces = ["▁We", "'", "ve", "▁done", "▁a", "▁s", "nake", ".", "<eos>"];
+  assert.deepEqual(pieces.map((_, at) => unitNumber(pieces, at, "subwords")), [1, 1, 1, 2, 3, 4, 4, 4, 4]);
+  assert.deepEqual(["a", "dog", ".", "<eos>"].map((_, at, all) => unitNumber(all, at, "words")), [1, 2, 2, 2]);
+});
+
+test("ratios are rounded as in the notes of the examples", () => {
+  assert.deepEqual([1.02, 1.96, 2.04, 10.84, 19.4, 20.4, 293.2, 9_998, 2.2e31].map(times), ["1.02×", "1.96×", "2.0×", "10.8×", "19.4×", "20×", "293 times", "9,998 times", "10³¹ times"]);
+});
+
+test("a path is found where draws share a beginning", () => {
+  const tree = { children: new Map([[-1, [0, 1]], [0, [2]], [1, [3]]]), token: [7, 7, 8, 9] };
+  assert.deepEqual(walk(tree, [7, 8]), [0, 2]);
+  assert.deepEqual(walk(tree, [7, 9]), [1, 3]);
+  assert.deepEqual(walk(tree, [7, 5]).length, 1);
+});
+
+test("of what was not drawn nobody says that it missed", async () => {
+  const { finding, strategyName } = await import("../../seqdemo/ui/js/finding.js");
+  const tree = (missed) => ({ children: new Map([[-1, [0]]]), token: [5], fate: [1], missed: [missed] });
+  const side = (strategy, tokens, missed) => ({
+    hypothesis: { tokens, pieces: tokens.map((token) => `▁${token}`), logps: tokens.map(() => -1), total: -tokens.length, score: 0, finished: true, prefix: true },
+    options: { strategy, beam: 4, groups: 2 }, checkpoint: "m", tree: tree(missed), kind: "subwords", edited: false,
+  });
+  const told = (missed) => finding(side("greedy", [7], 1), side("sample", [5], missed), "translate").map((part) => part.text || part).join("");
+  assert.match(told(0.5), /it missed by 0\.50/);
+  assert.doesNotMatch(told(0), /missed/);
+  assert.deepEqual(["beam", "stochastic"].map((strategy) => strategyName({ strategy, beam: 4, groups: 2 })), ["beam 4 in 2 groups", "stochastic beam 4"]);
+});

@@ -1,0 +1,86 @@
+// What hands work out by themselves: rows moved by a button, outputs ranked anew, and questions that give way to later ones.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { placesOfWords } from "../../seqdemo/ui/js/asked.js";
+import { Hand } from "../../seqdemo/ui/js/hand.js";
+import { diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
+import { startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
+import { rankedPool } from "../../seqdemo/ui/js/strips.js";
+import { keptEdit } from "../../seqdemo/ui/js/ways.js";
+import { letterAt } from "../../seqdemo/ui/js/words.js";
+import { SETUP, after } from "./setup.js";
+
+test("a row that moves keeps all its weight", () => {
+  assert.deepEqual(shiftedRow([0.5, 0.25, 0.25], 1), [0, 0.5, 0.5]);
+  assert.deepEqual(shiftedRow([0.5, 0.25, 0.25], -1), [0.75, 0.25, 0]);
+  assert.deepEqual([0, 1, 2].map((t) => diagonalPlace(t, 3, 7)), [0, 3, 6]);
+  assert.equal(diagonalPlace(0, 1, 7), 0);
+});
+
+test("outputs are ranked by the lectures' formulas", () => {
+  const pool = [{ text: "short", logp: -4, length: 4, coverage: -2 }, { text: "long", logp: -5, length: 10, coverage: 0 }];
+  const first = (options, weight) => rankedPool(pool, options, weight)[0].text;
+  assert.equal(first({ length_norm: "none", alpha: 1 }, 0), "short");
+  assert.equal(first({ length_norm: "power", alpha: 1 }, 0), "long");
+  assert.equal(first({ length_norm: "none", alpha: 1 }, 1), "long");
+  assert.equal(rankedPool(pool, { length_norm: "gnmt", alpha: 0.5 }, 0)[0].score, -5 / (15 / 6) ** 0.5);
+});
+
+test("a row or a gate is held once, at the value set last", () => {
+  const place = { part: "decoder", layer: 0, direction: "forward", gate: "forget", units: null, positions: null };
+  const state = after(startState(SETUP), withRow("B", 1, [1, 0]), withRow("B", 1, [0, 1]), withClamp("B", place, 0), withClamp("B", place, 0.5), withClamp("B", { ...place, units: [3] }, 1));
+  assert.deepEqual(state.columns[1].edits.map(({ weights, value }) => weights || value), [[0, 1], 0.5, 1]);
+  const free = after(state, withRow("B", 1, null), withClamp("B", place, null));
+  assert.deepEqual(free.columns[1].edits.map(({ units }) => units), [[3]]);
+});
+
+test("words have places, and so has the end", () => {
+  assert.deepEqual(placesOfWords(["▁a", "▁ban", "ana", "</s>"], "subwords"), [
+    { text: "a", position: 0, length: 1 }, { text: "banana", position: 1, length: 2 }, { text: "the end", position: 3, length: 1 }]);
+});
+
+test("an edit of the server is kept without its sentence, and words by their pieces", () => {
+  assert.deepEqual(keptEdit({ kind: "Ban", position: 2, tokens: [7], pieces: ["▁a"], says: "never" }), { kind: "Ban", position: 2, pieces: ["▁a"] });
+  assert.deepEqual(keptEdit({ kind: "AttentionRow", position: 1, weights: [1], layer: null, head: null, says: "" }), { kind: "AttentionRow", position: 1, weights: [1] });
+});
+
+test("letters of a ligature share its glyph, from the side where the text begins", () => {
+  const boxes = [[10, 20], [10, 10], [4, 10]].map(([left, right]) => ({ getBoundingClientRect: () => /** @type {DOMRect} */ ({ left, right, width: right - left }) }));
+  assert.deepEqual([19, 16, 14, 10, 2].map((x) => letterAt(boxes, x, true)), [0, 0, 1, 1, 1]);
+  assert.deepEqual([11, 14, 16, 30].map((x) => letterAt(boxes, x, false)), [0, 0, 1, 1]);
+  assert.equal(letterAt(boxes.slice(2), 5, true), 0);
+});
+
+const settled = () => new Promise((done) => setTimeout(done, 0));
+
+test("of short questions of a kind one is under way, and the latest one follows", async () => {
+  const asked = [];
+  const line = { hand: (message) => new Promise((answer) => asked.push({ message, answer })), send: () => {} };
+  const bench = { state: startState(SETUP), message: () => ({ task: "translate" }), chosen: () => ({ node: 4 }) };
+  const hand = new Hand(bench, line);
+  const answers = [1, 2, 3].map((row) => hand.ask("B", { ask: "next", row }));
+  hand.ask("B", { ask: "bound" });
+  assert.deepEqual(asked.map(({ message }) => [message.ask, message.row]), [["next", 1], ["bound", undefined]]);
+  assert.deepEqual(asked[0].message.of, { row: 4 });
+  asked[0].answer({ id: 1 });
+  await settled();
+  assert.deepEqual(asked.map(({ message }) => message.row), [1, undefined, 3]);
+  asked[2].answer({ id: 3 });
+  assert.deepEqual(await Promise.all(answers), [null, null, { id: 3 }]);
+});
+
+test("a long question tells how far it is, and stops", async () => {
+  const sent = [];
+  const bench = { state: startState(SETUP), message: () => ({}), chosen: () => ({ node: -1, place: 0 }) };
+  const hand = new Hand(bench, { hand: async () => ({}), send: (kind, message) => sent.push([kind, message]) });
+  const told = [];
+  const answer = hand.probe("B", { ask: "units" }, (progress) => told.push(progress.progress));
+  const { id } = sent[0][1];
+  hand.hear({ id, progress: "half" });
+  hand.hear({ id: id + 1, ask: "units" });
+  hand.hear({ id, ask: "units", units: [] });
+  assert.deepEqual([told, await answer], [["half"], { id, ask: "units", units: [] }]);
+  const stopped = hand.probe("B", { ask: "units" });
+  hand.halt();
+  assert.deepEqual([await stopped, sent.at(-1)[0]], [{ error: "Stopped." }, "halt"]);
+});

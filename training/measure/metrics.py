@@ -1,0 +1,178 @@
+"""Figures from outputs and references: pure functions without models, files or data sets.
+
+BLEU, chrF and caption BLEU come from sacrebleu, with their signatures; CIDEr, the character error rate, the area under
+the curve and the rest are a few lines each, and the tests compare them with reference libraries.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+CAPTION_TOKENS = re.compile(r"\w+(?:['’-]\w+)*")
+CAPTION_TOKENISATION = "lower-cased; words are runs of letters and digits, joined by ' or -; other signs are dropped"
+CIDER_SIGMA = 6.0
+
+Box = Sequence[float]
+Ngrams = Counter[tuple[str, ...]]
+
+
+def streams(references: Sequence[Sequence[str]]) -> Any:
+    """References by sentence, turned into sacrebleu's streams: stream j holds every sentence's j-th reference, or None."""
+    width = max((len(of_one) for of_one in references), default=0)
+    return [[of_one[j] if j < len(of_one) else None for of_one in references] for j in range(width)]
+
+
+def bleu(outputs: Sequence[str], references: Sequence[Sequence[str]], bootstrap: int = 0) -> dict[str, Any]:
+    """Cased BLEU (13a) against every reference; with `bootstrap` resamples also the bounds of its 95 % interval."""
+    metric = BLEU()
+    score: Any = metric.corpus_score(list(outputs), streams(references), n_bootstrap=max(1, bootstrap))
+    found = {"bleu": float(score.score), "signature": str(metric.get_signature())}
+    if bootstrap > 1:
+        found["interval"] = [float(score._mean - score._ci), float(score._mean + score._ci)]
+    return found
+
+
+def chrf(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """chrF2 against every reference."""
+    metric = CHRF()
+    score = metric.corpus_score(list(outputs), streams(references))
+    return {"chrf": float(score.score), "signature": str(metric.get_signature())}
+
+
+def exact_match(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Share of outputs, in per cent, that equal one of their references."""
+    return _percent([output in set(accepted) for output, accepted in zip(outputs, references)])
+
+
+def top_n(ranked: Sequence[Sequence[str]], references: Sequence[Sequence[str]], n: int = 5) -> float:
+    """Share of inputs, in per cent, with one of their references among the first n outputs."""
+    return _percent([not set(accepted).isdisjoint(outputs[:n]) for outputs, accepted in zip(ranked, references)])
+
+
+def _percent(hits: Sequence[bool]) -> float:
+    return 100.0 * sum(hits) / len(hits) if len(hits) else math.nan
+
+
+def edit_distance(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """Fewest insertions, deletions and substitutions that turn a into b (Levenshtein)."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        diagonal, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
+    return row[-1]
+
+
+def character_errors(output: str, references: Sequence[str]) -> tuple[int, int]:
+    """(edits, length) against the closest reference: fewest edits, then the longest. Characters are NFC code points."""
+    mine = unicodedata.normalize("NFC", output)
+    words = [unicodedata.normalize("NFC", reference) for reference in references]
+    edits, minus_length = min((edit_distance(mine, word), -len(word)) for word in words)
+    return edits, -minus_length
+
+
+def character_error_rate(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Edits over reference characters, summed over the corpus, in per cent."""
+    counts = [character_errors(output, accepted) for output, accepted in zip(outputs, references)]
+    return 100.0 * sum(edits for edits, _ in counts) / max(1, sum(length for _, length in counts))
+
+
+def caption_words(text: str) -> list[str]:
+    """The tokens a caption is scored on; see CAPTION_TOKENISATION."""
+    return CAPTION_TOKENS.findall(text.lower())
+
+
+def caption_bleu(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    """Corpus BLEU-1 to BLEU-4 as the COCO evaluation has them: no smoothing, the closest reference's length."""
+    tokenised = [" ".join(caption_words(output)) for output in outputs]
+    against = streams([[" ".join(caption_words(reference)) for reference in accepted] for accepted in references])
+    options: dict[str, Any] = {"tokenize": "none", "force": True, "smooth_method": "none", "effective_order": False}
+    return [float(BLEU(max_ngram_order=n, **options).corpus_score(tokenised, against).score) for n in (1, 2, 3, 4)]
+
+
+def cider(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Mean of `cider_each`, times 100, as papers print it."""
+    return 100.0 * float(np.mean(cider_each(outputs, references)))
+
+
+def cider_each(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    """One CIDEr-D value a caption.
+
+    g(w) = count(w) * (log N - log max(1, df(w))), df over the N inputs' reference sets;
+    CIDEr_n(c, r) = exp(-(l_c - l_r)^2 / 2 sigma^2) * sum_w min(g_c(w), g_r(w)) g_r(w) / (|g_c| |g_r|);
+    the value is 10 times the mean over n = 1..4 and over references; l counts bigrams, as the COCO code does.
+    """
+    counted = [[ngrams(reference) for reference in accepted] for accepted in references]
+    frequency: Counter[tuple[str, ...]] = Counter()
+    for accepted in counted:
+        frequency.update(set().union(*accepted))
+    inverse = {gram: math.log(len(references)) - math.log(count) for gram, count in frequency.items()}
+    unseen = math.log(max(1, len(references)))
+    return [
+        10.0 * float(np.mean([_cider_pair(ngrams(output), reference, inverse, unseen) for reference in accepted]))
+        for output, accepted in zip(outputs, counted)
+    ]
+
+
+def ngrams(text: str, longest: int = 4) -> Ngrams:
+    words = caption_words(text)
+    return Counter(tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1))
+
+
+def _cider_pair(candidate: Ngrams, reference: Ngrams, inverse: Mapping[tuple[str, ...], float], unseen: float) -> float:
+    g_c = {gram: count * inverse.get(gram, unseen) for gram, count in candidate.items()}
+    g_r = {gram: count * inverse[gram] for gram, count in reference.items()}
+    gap = sum(count for gram, count in candidate.items() if len(gram) == 2)
+    gap -= sum(count for gram, count in reference.items() if len(gram) == 2)
+    products, of_c, of_r = [0.0] * 4, [0.0] * 4, [0.0] * 4
+    for gram, weight in g_c.items():
+        of_c[len(gram) - 1] += weight**2
+        products[len(gram) - 1] += min(weight, g_r.get(gram, 0.0)) * g_r.get(gram, 0.0)
+    for gram, weight in g_r.items():
+        of_r[len(gram) - 1] += weight**2
+    cosines = [product / math.sqrt(c * r) if c and r else product for product, c, r in zip(products, of_c, of_r)]
+    return sum(cosines) / 4 * math.exp(-(gap**2) / (2 * CIDER_SIGMA**2))
+
+
+def nats_per_character(logps: Sequence[float], characters: int) -> float:
+    """Minus the total log probability over the number of characters."""
+    return -math.fsum(logps) / characters
+
+
+def midranks(values_N: np.ndarray) -> np.ndarray:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, group, sizes = np.unique(values_N, return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes)
+    return np.asarray((last - (sizes - 1) / 2.0)[group])
+
+
+def auc(values_N: np.ndarray, labels_N: np.ndarray) -> float:
+    """Area under the ROC curve: how often a positive is above a negative, ties counting half. NaN without both kinds."""
+    labels_N = np.asarray(labels_N, dtype=bool)
+    positives, negatives = int(labels_N.sum()), int((~labels_N).sum())
+    if not positives or not negatives:
+        return math.nan
+    above = midranks(np.asarray(values_N))[labels_N].sum() - positives * (positives + 1) / 2
+    return float(above / (positives * negatives))
+
+
+def correlation(values_N: np.ndarray, targets_N: np.ndarray) -> float:
+    """Pearson's correlation; 0 if one of the two is constant."""
+    x = np.asarray(values_N, dtype=np.float64) - np.mean(values_N, dtype=np.float64)
+    y = np.asarray(targets_N, dtype=np.float64) - np.mean(targets_N, dtype=np.float64)
+    scale = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / scale if scale > 0 else 0.0
+
+
+def inside(point: tuple[float, float], box: Box) -> bool:
+    """Whether a point lies in a box (left, top, right, bottom), all fractions of the picture."""
+    return bool(box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3])

@@ -1,0 +1,1 @@
+"""One training run: the loop, its state on disk, resuming, several processes, what the person sees."""

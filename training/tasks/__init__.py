@@ -1,0 +1,1 @@
+"""The kinds of tasks, with their batches, loss and score on dev."""
