@@ -333,6 +333,22 @@ def test_exact_search_shows_progress_and_stops(visit: Visit, served: Any) -> Non
     assert "agree" in page.inner_text(".s-finding")
 
 
+def test_a_search_is_stopped_also_before_the_server_has_taken_it(visit: Visit, served: Any) -> None:
+    page = visit.come()
+    served[1].cancelled.clear()
+    held: list[Any] = []
+    page.route("**/queue/join*", lambda route: held.append(route))
+    with page.expect_request("**/queue/join*"):
+        page.select_option("#s-column-b .s-strategy", "exact")
+    page.get_by_role("button", name="Stop").click()
+    page.select_option("#s-column-b .s-strategy", "greedy")
+    page.wait_for_function("document.querySelector('.s-finding').innerText.includes('agree')")
+    held[0].continue_()
+    page.unroute("**/queue/join*")
+    page.wait_for_function("seqdemo.page.asker.idle()")
+    assert served[1].cancelled.wait(PATIENCE) and visit.errors == []
+
+
 def test_closing_the_tab_frees_the_worker(visit: Visit, served: Any) -> None:
     page = visit.come()
     served[1].cancelled.clear()

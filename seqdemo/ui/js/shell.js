@@ -1,6 +1,7 @@
 // The frame of every page: name, navigation, light or dark, and the page's own component.
 import { button, clear, el } from "../../figures/js/core.js";
 import { isDark } from "../../figures/js/colour.js";
+import { Channel } from "./channel.js";
 import { mountWorkbench } from "./workbench.js";
 import { laterBy } from "./later.js";
 import { mountModels, visitorModels } from "./models.js";
@@ -44,12 +45,27 @@ class Line {
     this.send = (kind, message) => this.trigger(kind, message);
     const uploader = new Promise((resolve) => { this.uploadWith = resolve; });
     this.upload = async (file) => (await uploader)(file);
+    this.questions = this.channel("ask", "stop");
+    this.probes = this.channel("probe", "halt");
+    const { questions, probes } = this;
+    this.ways = {
+      short: (message) => this.short(message),
+      ask: (message) => questions.ask(message),
+      stop: () => questions.stop(),
+      probe: (message) => probes.ask(message),
+      halt: () => probes.stop(),
+      compare: (message) => this.connected("compare", message),
+    };
+  }
+
+  /** @param {string} ask @param {string} stop */
+  channel(ask, stop) {
+    return new Channel((message) => this.connected(ask, message), () => this.connected(stop, {}));
   }
 
   trigger(kind, message) {
-    if (!this.connected) this.waiting.push([kind, message]);
-    else if (kind === "short") this.short(message);
-    else this.connected(kind, message);
+    if (this.connected) this.ways[kind](message);
+    else this.waiting.push([kind, message]);
   }
 
   /** A question that passes the queue by. */
@@ -170,8 +186,13 @@ export function mount(element, props, trigger, watch, upload, server) {
   if (!page) return;
   const hear = ({ body, seq }) => {
     const answer = JSON.parse(body);
-    if (answer.probe) page.hand.hear(answer.probe);
-    else page.asker.receive({ ...answer, seq });
+    if (answer.probe) {
+      line.probes.hear(answer.probe.id);
+      page.hand.hear(answer.probe);
+    } else {
+      line.questions.hear(seq);
+      page.asker.receive({ ...answer, seq });
+    }
   };
   line.connect({ trigger, upload, server, hear });
   if (page.placePlot) page.placePlot();
