@@ -25,6 +25,12 @@ HOSTILE = [
 ]
 
 
+def is_stop(told: Any) -> bool:
+    """Whether a request, its response or its route stops a question."""
+    request = getattr(told, "request", told)
+    return "/component_server" in request.url and '"fn_name":"give_up"' in request.post_data
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_opens_with_a_worked_result_and_asks_nobody_else(visit: Visit, path: str) -> None:
     page = visit.open(path)
@@ -333,20 +339,43 @@ def test_exact_search_shows_progress_and_stops(visit: Visit, served: Any) -> Non
     assert "agree" in page.inner_text(".s-finding")
 
 
-def test_a_search_is_stopped_also_before_the_server_has_taken_it(visit: Visit, served: Any) -> None:
+def test_a_search_that_is_stopped_before_the_server_has_taken_it_never_begins(visit: Visit, served: Any) -> None:
     page = visit.come()
-    served[1].cancelled.clear()
     held: list[Any] = []
     page.route("**/queue/join*", lambda route: held.append(route))
     with page.expect_request("**/queue/join*"):
         page.select_option("#s-column-b .s-strategy", "exact")
-    page.get_by_role("button", name="Stop").click()
+    with page.expect_response(is_stop):
+        page.get_by_role("button", name="Stop").click()
     page.select_option("#s-column-b .s-strategy", "greedy")
     page.wait_for_function("document.querySelector('.s-finding').innerText.includes('agree')")
-    held[0].continue_()
+    visit.settle()
+    asked = served[1].asked
+    with page.expect_response("**/queue/join*"):
+        held[0].continue_()
     page.unroute("**/queue/join*")
-    page.wait_for_function("seqdemo.page.asker.idle()")
-    assert served[1].cancelled.wait(PATIENCE) and visit.errors == []
+    page.select_option("#s-column-b .s-strategy", "exact")  # the server begins questions in their order
+    page.wait_for_function("document.querySelector('.s-busy').innerText.includes('prefixes followed')")
+    assert served[1].asked == asked + 1 and visit.errors == []
+
+
+def test_a_stop_that_comes_late_ends_its_own_search_and_not_the_next_one(visit: Visit, served: Any) -> None:
+    page = visit.come()
+    served[1].cancelled.clear()
+    held: list[Any] = []
+    searching = "document.querySelector('.s-busy').innerText.includes('prefixes followed')"
+    page.select_option("#s-column-b .s-strategy", "exact")
+    page.wait_for_function(searching)
+    page.route("**/component_server/", lambda route: held.append(route) if is_stop(route) else route.continue_())
+    with page.expect_request("**/queue/join*"):  # another search in the place of the first one
+        page.fill("#s-input", "Zwei Hunde rennen")
+    page.wait_for_function(searching)
+    held[0].continue_()
+    assert served[1].cancelled.wait(PATIENCE)
+    told = page.inner_text(".s-busy")
+    page.wait_for_function("told => document.querySelector('.s-busy').innerText !== told", arg=told)
+    assert page.evaluate(searching)
+    assert visit.errors == []
 
 
 def test_closing_the_tab_frees_the_worker(visit: Visit, served: Any) -> None:

@@ -27,9 +27,7 @@ ON_LOAD = """
 const send = {
   ask: (m) => trigger("ask", m),
   compare: (m) => trigger("compare", m),
-  stop: () => trigger("stop", {}),
   probe: (m) => trigger("probe", m),
-  halt: () => trigger("halt", {}),
 };
 const begin = () => window.seqdemo.mount(element, props, (kind, message) => send[kind](message), watch, upload, server);
 const add = (tag, text) => {

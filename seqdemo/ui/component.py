@@ -32,8 +32,8 @@ def queue_health() -> Callable[..., str]:
 
 
 def page_component(content: dict[str, Any], name: str, functions: Sequence[Callable[..., Any]] = ()) -> gr.HTML:
-    """Events: `ask` (questions, which `stop` ends), on the Models page `compare`, and `probe` (questions of hands, which `halt`
-    ends). `functions` are those that the page may call outside the queue."""
+    """Events: `ask` (questions), on the Models page `compare`, and `probe` (questions of hands). `functions` are those that the
+    page may call outside the queue, among them the one that stops a question."""
     return gr.HTML(
         value=packed_value(content),
         html_template='<div class="s-root"></div>',

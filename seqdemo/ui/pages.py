@@ -21,6 +21,7 @@ from seqdemo.ui.catalogue import Catalogue
 from seqdemo.ui.comparison import Comparison
 from seqdemo.ui.component import packed_value, page_component
 from seqdemo.ui.hands import Hands
+from seqdemo.ui.stops import Stops
 
 TASK_PAGES = (
     ("translate", "Translate", ""),
@@ -33,6 +34,7 @@ PAGE_QUEUE: dict[str, Any] = {"concurrency_id": "page", "concurrency_limit": 24}
 SHORT = 12  # of one page, on threads of its own outside the queue
 QUIET: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "multiple", "api_visibility": "private"}
 TELL_EVERY = 0.25
+STOPPED = {"error": "Stopped."}
 
 
 def content(catalogue: Catalogue, task: str) -> dict[str, Any]:
@@ -45,12 +47,12 @@ def content(catalogue: Catalogue, task: str) -> dict[str, Any]:
 
 
 def task_page(answers: Answers, task: str) -> None:
-    hands = Hands(answers)
+    hands, stops = Hands(answers), Stops()
 
     def hand(message: object = None) -> dict[str, Any]:
         return hands.hand(message)
 
-    page = page_component(content(answers.catalogue, task), f"page-{task}", [hand, short_door(answers)])
+    page = page_component(content(answers.catalogue, task), f"page-{task}", [hand, short_door(answers), stop_door(stops)])
 
     def ask(event: gr.EventData) -> Iterator[dict[str, Any]]:
         message = question_of(event)
@@ -58,20 +60,29 @@ def task_page(answers: Answers, task: str) -> None:
         if not answers.takes_long(message):
             yield packed_value(answers.answer(message), seq)
             return
-        for told in in_background(lambda progress, cancel: answers.answer(message, progress, cancel)):
-            yield packed_value(told, seq)
+        with stops.of(message) as stopped:
+            for told in in_background(lambda progress, cancel: answers.answer(message, progress, cancel), stopped=stopped):
+                yield packed_value(told, seq)
 
-    asked = page.ask(ask, None, page, **PAGE_QUEUE, **QUIET)
-    page.stop(None, None, None, cancels=[asked], api_visibility="private")
+    page.ask(ask, None, page, **PAGE_QUEUE, **QUIET)
 
     def probe(event: gr.EventData) -> Iterator[dict[str, Any]]:
         message = question_of(event)
         named = {"id": message.get("id")} if isinstance(message, dict) else {}
-        for told in in_background(lambda progress, cancel: hands.answer(message, progress, cancel), probe_sentence):
-            yield packed_value({"probe": {**named, **told}})
+        with stops.of(message) as stopped:
+            for told in in_background(lambda progress, cancel: hands.answer(message, progress, cancel), probe_sentence, stopped):
+                yield packed_value({"probe": {**named, **told}})
 
-    probed = page.probe(probe, None, page, **PAGE_QUEUE, **QUIET)
-    page.halt(None, None, None, cancels=[probed], api_visibility="private")
+    page.probe(probe, None, page, **PAGE_QUEUE, **QUIET)
+
+
+def stop_door(stops: Stops) -> Callable[..., None]:
+    """What a page calls to stop a long question."""
+
+    def give_up(message: object = None) -> None:
+        stops.stop(message)
+
+    return give_up
 
 
 def short_door(answers: Answers) -> Callable[..., Any]:
@@ -90,15 +101,19 @@ def short_door(answers: Answers) -> Callable[..., Any]:
 
 
 def models_page(answers: Answers) -> None:
-    page = page_component({"setup": models_content(answers.catalogue)}, "page-models")
+    stops = Stops()
+    page = page_component({"setup": models_content(answers.catalogue)}, "page-models", [stop_door(stops)])
     plot = gr.Plot(show_label=False, container=False, elem_id="models-plot")  # the page's script puts it into its place
     comparison = Comparison(answers.catalogue)
 
     def load(event: gr.EventData) -> Iterator[dict[str, Any]]:
         message = question_of(event)
         seq = sequence_of(message)
-        for told in in_background(lambda progress, cancel: answers.load(message, progress, cancel), download_sentence):
-            yield packed_value(told, seq)
+        with stops.of(message) as stopped:
+            for told in in_background(
+                lambda progress, cancel: answers.load(message, progress, cancel), download_sentence, stopped
+            ):
+                yield packed_value(told, seq)
 
     def compare(event: gr.EventData) -> PlotData | None:
         message = question_of(event)
@@ -109,8 +124,7 @@ def models_page(answers: Answers) -> None:
             return None  # the page offers only what there is
 
     page.compare(compare, None, plot, concurrency_limit=2, **QUIET)
-    long = page.ask(load, None, page, concurrency_id="download", concurrency_limit=2, **QUIET)
-    page.stop(None, None, None, cancels=[long], api_visibility="private")
+    page.ask(load, None, page, concurrency_id="download", concurrency_limit=2, **QUIET)
 
 
 OPEN_API = """
@@ -152,9 +166,10 @@ def sequence_of(message: Any) -> int:
     return seq if isinstance(seq, int) and not isinstance(seq, bool) and abs(seq) < 2**53 else 0
 
 
-def in_background(work: Any, tell: Any = None) -> Iterator[dict[str, Any]]:
-    """Progress while `work(progress, cancel)` runs on a thread, then its answer. Closing the iterator cancels it."""
-    stopped = threading.Event()
+def in_background(work: Any, tell: Any = None, stopped: threading.Event | None = None) -> Iterator[dict[str, Any]]:
+    """Progress while `work(progress, cancel)` runs on a thread, then its answer. Setting `stopped` or closing the iterator
+    cancels it. What is stopped has an answer as well: Gradio tells a page of a question without one that its value is empty."""
+    stopped = stopped or threading.Event()
     tell = tell or progress_sentence
     state: dict[str, Any] = {"told": tell()}
 
@@ -164,16 +179,19 @@ def in_background(work: Any, tell: Any = None) -> Iterator[dict[str, Any]]:
     def target() -> None:
         state["answer"] = work(progress, stopped.is_set)
 
+    if stopped.is_set():
+        yield STOPPED
+        return
     thread = threading.Thread(target=target, daemon=True)
     thread.start()
     try:
         next_word = time.monotonic() + TELL_EVERY
-        while thread.is_alive():
+        while thread.is_alive() and not stopped.is_set():
             thread.join(0.02)
-            if time.monotonic() > next_word and thread.is_alive():
+            if time.monotonic() > next_word and thread.is_alive() and not stopped.is_set():
                 next_word += TELL_EVERY
                 yield {**state["told"], "at": time.monotonic()}
-        yield state["answer"]
+        yield STOPPED if stopped.is_set() else state["answer"]
     finally:
         stopped.set()
         thread.join(1.0)

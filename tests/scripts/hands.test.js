@@ -82,5 +82,5 @@ test("a long question tells how far it is, and stops", async () => {
   assert.deepEqual([told, await answer], [["half"], { id, ask: "units", units: [] }]);
   const stopped = hand.probe("B", { ask: "units" });
   hand.halt();
-  assert.deepEqual([await stopped, sent.at(-1)[0]], [{ error: "Stopped." }, "halt"]);
+  assert.deepEqual([await stopped, sent.at(-1)], [{ error: "Stopped." }, ["halt", { id: sent.at(-2)[1].id }]]);
 });

@@ -130,7 +130,7 @@ export class Asker {
 
   stop() {
     if (!this.flight) return;
-    this.trigger("stop", {});
+    this.trigger("stop", { seq: this.flight.seq });
     this.flight = null;
     this.onState({ busy: false });
   }

@@ -80,8 +80,10 @@ export class Hand {
 
   /** Stops every long question. */
   halt() {
-    this.line.send("halt", {});
-    for (const { done } of this.probes.values()) done({ error: "Stopped." });
+    for (const [id, { done }] of this.probes) {
+      this.line.send("halt", { id });
+      done({ error: "Stopped." });
+    }
     this.probes.clear();
   }
 }

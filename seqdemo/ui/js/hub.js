@@ -78,7 +78,7 @@ export class HubForm {
   }
 
   cancel() {
-    this.trigger("stop", {});
+    this.trigger("stop", { seq: this.sequence });
     this.sequence += 1;
     this.busy(false);
     this.tell("Stopped. What was already fetched is kept for the next try.");

@@ -1,7 +1,6 @@
 // The frame of every page: name, navigation, light or dark, and the page's own component.
 import { button, clear, el } from "../../figures/js/core.js";
 import { isDark } from "../../figures/js/colour.js";
-import { Channel } from "./channel.js";
 import { mountWorkbench } from "./workbench.js";
 import { laterBy } from "./later.js";
 import { mountModels, visitorModels } from "./models.js";
@@ -37,6 +36,8 @@ function rememberTheme() {
 
 const TOO_LATE = 4000; // milliseconds; what takes the server a few of them when it is there
 
+const anyName = () => [...crypto.getRandomValues(new Uint32Array(4))].map((number) => number.toString(36)).join("");
+
 // The connection to the server. Questions and uploads wait until the component is mounted.
 class Line {
   constructor() {
@@ -45,22 +46,16 @@ class Line {
     this.send = (kind, message) => this.trigger(kind, message);
     const uploader = new Promise((resolve) => { this.uploadWith = resolve; });
     this.upload = async (file) => (await uploader)(file);
-    this.questions = this.channel("ask", "stop");
-    this.probes = this.channel("probe", "halt");
-    const { questions, probes } = this;
+    const visit = anyName();
+    const ticket = (kind, number) => `${visit}.${kind}.${number}`; // the name of a long question, by which it is stopped
     this.ways = {
       short: (message) => this.short(message),
-      ask: (message) => questions.ask(message),
-      stop: () => questions.stop(),
-      probe: (message) => probes.ask(message),
-      halt: () => probes.stop(),
+      ask: (message) => this.connected("ask", { ...message, ticket: ticket("ask", message.seq) }),
+      stop: ({ seq }) => this.giveUp(ticket("ask", seq)),
+      probe: (message) => this.connected("probe", { ...message, ticket: ticket("probe", message.id) }),
+      halt: ({ id }) => this.giveUp(ticket("probe", id)),
       compare: (message) => this.connected("compare", message),
     };
-  }
-
-  /** @param {string} ask @param {string} stop */
-  channel(ask, stop) {
-    return new Channel((message) => this.connected(ask, message), () => this.connected(stop, {}));
   }
 
   trigger(kind, message) {
@@ -73,6 +68,12 @@ class Line {
     try {
       this.hear(await this.server.short(message));
     } catch { /* its answer is late: the asker looks how the server is */ }
+  }
+
+  async giveUp(ticket) {
+    try {
+      await this.server.give_up({ ticket });
+    } catch { /* a server that is gone has stopped */ }
   }
 
   /** The state of the server: here, with a full queue, or gone; unknown before the component is mounted. */
@@ -186,13 +187,8 @@ export function mount(element, props, trigger, watch, upload, server) {
   if (!page) return;
   const hear = ({ body, seq }) => {
     const answer = JSON.parse(body);
-    if (answer.probe) {
-      line.probes.hear(answer.probe.id);
-      page.hand.hear(answer.probe);
-    } else {
-      line.questions.hear(seq);
-      page.asker.receive({ ...answer, seq });
-    }
+    if (answer.probe) page.hand.hear(answer.probe);
+    else page.asker.receive({ ...answer, seq });
   };
   line.connect({ trigger, upload, server, hear });
   if (page.placePlot) page.placePlot();
