@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PATIENCE = 180.0  # seconds that a test waits for what takes one; a slow and busy machine is no fault of the product
+PORTS = range(10_000, 32_000)
 ROOT = Path(__file__).resolve().parent.parent
 TOY = "python -m training fit reverse --out runs/reverse"  # as the README has it
 
@@ -78,6 +81,10 @@ def new_page(browser: Browser, **context: Any) -> Page:
 
 
 def free_port() -> int:
-    """A port that no other worker gets: the system returns another one each time."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """A port for a server that is started in a moment. It is none of those that the system gives to connections: one of them
+    might take it first."""
+    while True:
+        port = random.SystemRandom().choice(PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -13,7 +13,7 @@ from seqdemo.errors import InputError
 from seqdemo.figures.drawing import SCRIPTS, mounting
 from seqdemo.ui import blocks
 from tests.browser_visits import FRAMES
-from tests.shared import new_page
+from tests.shared import free_port, new_page
 from tests.test_figures import TARGET, a_look, a_picture, a_trace, a_tree
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def app() -> gr.Blocks:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     demo = app()
-    _, address, _ = demo.launch(prevent_thread_lock=True, quiet=True, _frontend=False)
+    _, address, _ = demo.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, _frontend=False)
     yield address
     demo.close()
 
@@ -98,7 +98,7 @@ def test_a_photograph_and_gates_can_be_painted(browser: Browser) -> None:
         said = gr.Textbox(elem_id="said")
         photograph.paint(_cells, None, said)
         gates.brush(_units, None, said)
-    _, address, _ = demo.launch(prevent_thread_lock=True, quiet=True, _frontend=False)
+    _, address, _ = demo.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, _frontend=False)
     page = new_page(browser)
     page.goto(address)
     look = "document.querySelector('#a-photograph .s-overlay')?.getContext('2d')"

@@ -38,7 +38,7 @@ def page(browser: Any) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     app, _ = toy_app(tmp_path_factory.mktemp("cards"))
-    _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True)
+    _, address, _ = launch.launch(app, port=free_port(), prevent_thread_lock=True, quiet=True)
     yield address
     app.close()
 
@@ -103,7 +103,8 @@ def site(alone: str) -> Iterator[str]:
 def proxy_to(address: str, prefix: str) -> FastAPI:
     """What nginx does for an app behind a prefix that it takes off."""
     outer = FastAPI()
-    client = httpx.AsyncClient(base_url=address, timeout=PATIENCE)
+    fresh = httpx.Limits(max_keepalive_connections=0)  # the server may close one that is kept just when it is used again
+    client = httpx.AsyncClient(base_url=address, timeout=PATIENCE, limits=fresh)
 
     async def forward(path: str, request: Request) -> StreamingResponse:
         kept = {name: value for name, value in request.headers.items() if name not in ("host", "accept-encoding")}
@@ -170,7 +171,7 @@ def test_in_a_frame_of_another_origin(page: Any, site: str) -> None:
 
 def test_with_a_password(page: Any, tmp_path: Path) -> None:
     app, _ = toy_app(tmp_path)
-    _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True, auth=("me", "secret"))
+    _, address, _ = launch.launch(app, port=free_port(), prevent_thread_lock=True, quiet=True, auth=("me", "secret"))
     try:
         page.goto(address)
         page.get_by_label("username").fill("me")
@@ -184,7 +185,7 @@ def test_with_a_password(page: Any, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="Gradio renders on the server only where node is installed")
 def test_rendered_by_gradio_s_own_server(page: Any, tmp_path: Path) -> None:
     app, _ = toy_app(tmp_path)
-    _, address, _ = launch.launch(app, prevent_thread_lock=True, quiet=True, ssr_mode=True)
+    _, address, _ = launch.launch(app, port=free_port(), prevent_thread_lock=True, quiet=True, ssr_mode=True)
     try:
         page.goto(address)
         works(page, page)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +13,7 @@ import torch
 from seqdemo import hub as models
 from seqdemo.errors import InputError
 from tests.kill_many import bits
-from tests.shared import PATIENCE
+from tests.shared import PATIENCE, free_port
 from tests.small_runs import SIZES, SUBWORDS, TEXT, WORDS, forks, train
 from tests.test_fit import StopAt
 from training.recipes import Recipe
@@ -39,8 +38,7 @@ def one_of_many(rank: int, world: int, port: int, recipe: Recipe, folder: Path, 
 def train_together(
     recipe: Recipe, folder: Path, world: int = 2, start: Start = NEW, stop: int = 0, double: bool = True
 ) -> list[int]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     arguments = [(rank, world, port, recipe, folder, start, stop, double) for rank in range(world)]
     processes = [forks().Process(target=one_of_many, args=each) for each in arguments]
     for process in processes:

@@ -147,9 +147,9 @@ def test_an_index_that_never_answers_costs_no_more_than_its_time() -> None:
 
 
 def test_a_closed_port_and_a_wrong_address_are_no_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as once:
-        port = once.getsockname()[1]
-    assert not environment.answers(f"http://127.0.0.1:{port}/", 1.0)
+    with socket.socket() as held:  # nobody else can listen there either
+        held.bind(("127.0.0.1", 0))
+        assert not environment.answers(f"http://127.0.0.1:{held.getsockname()[1]}/", 1.0)
     assert not environment.answers("no address", 1.0)
 
 

@@ -23,6 +23,7 @@ from seqdemo.records import Price  # noqa: E402
 from seqdemo.ui import launch  # noqa: E402
 from seqdemo.ui.service import Question  # noqa: E402
 from tests import fixtures_records as toy  # noqa: E402
+from tests.shared import PATIENCE  # noqa: E402
 
 GRID = 7
 
@@ -112,7 +113,7 @@ class ToyService:
         return found.trace
 
     def long_work(self, progress: Any, cancel: Any) -> None:
-        for expansions in range(1_200):  # a minute: longer than any test waits
+        for expansions in range(int(2 * PATIENCE / 0.05)):  # longer than any test waits
             if cancel and cancel():
                 self.cancelled.set()
                 raise InputError("Stopped.")

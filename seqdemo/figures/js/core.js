@@ -161,7 +161,7 @@ export function saveFile(name, content, type) {
   document.body.append(link);
   link.click();
   link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 2000);
+  setTimeout(() => URL.revokeObjectURL(url), 40000);
 }
 
 export function table(caption, heads, rows, limit = 400) {
