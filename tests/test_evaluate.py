@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,33 @@ def test_without_a_recipe_the_data_must_be_named(tmp_path: Path) -> None:
         evaluate.evaluate(folder, plan=PLAN)
     found = evaluate.evaluate(folder, dataset="reverse", split="dev", plan=PLAN)
     assert found["name"] == "other" and found["command"].endswith(" a --split dev --dataset reverse")
+
+
+def test_figures_on_other_data_are_told_and_do_not_replace_its_own(
+    measured: tuple[Path, dict], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, found = measured
+    loaded = public_data.load("reverse")
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: replace(loaded, name=name))
+    monkeypatch.setattr(evaluate, "STANDARD", PLAN)
+    assert command_line.main(["evaluate", str(folder), "--dataset", "dakshina:hi"]) == 0
+    assert capsys.readouterr().out.endswith(
+        f"They are not written to {folder / 'metrics.json'}, which is for its own test data.\n"
+    )
+    assert json.loads((folder / "metrics.json").read_text()) == found
+    assert command_line.main(["evaluate", str(folder), "--dataset", "reverse"]) == 0
+    assert capsys.readouterr().out.endswith(f"All figures are in {folder / 'metrics.json'}\n")
+
+
+def test_data_of_another_task_are_refused_before_they_are_fetched(
+    measured: tuple[Path, dict], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = measured
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: pytest.fail("fetched"))
+    told = "multi30k is data of the task translate, reverse a model of transliterate; name other data with --dataset.\n"
+    for command in (["evaluate", str(folder)], ["compare", str(folder), str(folder)], ["looking", str(folder)]):
+        assert command_line.main([*command, "--dataset", "multi30k"]) == 2
+        assert capsys.readouterr().err == told
 
 
 def test_a_batch_of_mixed_lengths_comes_back_in_order_as_each_input_alone(tmp_path: Path) -> None:

@@ -259,7 +259,6 @@ def test_photographs_and_passages_are_searched_too(tmp_path: Path, monkeypatch: 
     model = eager(LanguageModel(ModelConfig(len(text), encoder="none", embedding=6, decoder_hidden=12, features=0)))  # type: ignore[assignment]
     writer = checkpoints.save(tmp_path / "lm", model, {"name": "lm-tolstoy", "task": "complete"}, None, text)
     serve(monkeypatch, [Example("", (book * 2 + "Too short.\n\n",), "", None, "war-and-peace")])
-    monkeypatch.setattr(gallery, "data_name", lambda checkpoint: "war-and-peace")
     found = gallery.mine([captioner, writer], None, tmp_path, budget=BUDGET)
     assert {row["photo"] for row in found["examples"]["caption"]} <= {"red.jpg", "green.jpg"}
     assert "larger-beam" not in {row["kind"] for row in found["examples"]["caption"]}, "nothing says which caption is worse"

@@ -19,7 +19,7 @@ from seqdemo.errors import InputError
 from seqdemo.network.model import Seq2Seq, Taught
 from seqdemo.network.transformer import Transformer
 from seqdemo.text import SPACE_MARK, Subwords
-from tests.tiny import sentences, translator, transliterator
+from tests.tiny import completer, sentences, translator, transliterator
 from training import __main__ as command_line
 from training import data as public_data
 from training.data.records import Dataset, Example, Split
@@ -230,8 +230,25 @@ def test_the_command_prints_a_table_or_says_what_is_missing(
     bare = Split([Example("ghar", ("घर",), "hi")])
     monkeypatch.setattr(public_data, "load", lambda name, data=None: replace(dataset(), dev=bare))
     assert command_line.main(["looking", str(folder), "--dataset", "small"]) == 2
-    told = "tiny-transliterator has no attention over words of which small tells where it should look.\n"
+    told = "small does not tell where tiny-transliterator should look, so nothing can be measured.\n"
     assert capsys.readouterr().err == told
+
+
+def test_a_model_without_attention_over_text_is_told_before_any_data_are_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: pytest.fail("fetched"))
+    with pytest.raises(InputError, match="has no attention over letters or words, so nothing can be measured"):
+        looks.looks(completer(tmp_path / "c"), dataset="war-and-peace")
+
+
+def test_shares_on_other_data_are_not_recorded_beside_the_figures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_data, "load", lambda name, data=None: replace(dataset(), name=name))
+    evaluate.evaluate(folder, dataset="small", plan=evaluate.Plan(beams=(1,), sample=2, exact=1, expansions=20))
+    before = (folder / "metrics.json").read_bytes()
+    with pytest.raises(InputError, match="is of small, not of large; leave out --record"):
+        looks.looks(folder, dataset="large", record=True)
+    assert (folder / "metrics.json").read_bytes() == before
 
 
 # ------------------------------------------------------------------------------------------------------------ silver links

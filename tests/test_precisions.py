@@ -27,12 +27,12 @@ def test_shares_and_times_are_against_float32_of_the_same_round() -> None:
     outputs = {"float32": ["a", "b", "c", "d"], "bfloat16": ["a", "b", "c", "e"], "int8": ["a", "b", "c", "d"]}
 
     def named(precision: str) -> Any:
-        return SimpleNamespace(precision=precision, task="translate", in_precision=named)
+        return SimpleNamespace(precision=precision, task="translate")
 
     def measure(one: Any) -> tuple[tuple[float, list[str]], float]:
         return (float(len(one.precision)), outputs[one.precision]), taken[one.precision].pop(0)
 
-    found = precisions.compared(named("float32"), measure)  # type: ignore[arg-type]
+    found = precisions.compared({precision: named(precision) for precision in PRECISIONS}, measure)
     assert found["float32"] == {"figure": 7.0} and found["inputs"] == 4 and found["figure"] == "bleu"
     assert found["bfloat16"] == {"figure": 8.0, "differ": 25.0, "time": 0.5}
     assert found["int8"] == {"figure": 4.0, "differ": 0.0, "time": 1.0}

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
 
+from seqdemo.checkpoints.folder import METRICS
 from seqdemo.config import LENGTH_NORMS, SearchOptions
 from seqdemo.errors import InputError, not_installed
 from training.publish import push as publish
@@ -57,26 +58,26 @@ Write the best weights of a run as a checkpoint, also while the run goes on.
   python -m training export runs/reverse
   python -m training export runs/de-en --out checkpoints/translator-de-en"""
 EVALUATE = """\
-Measure a checkpoint on test data and write metrics.json beside it: the task's figures greedily and with several beams, by
-source length, and how often search misses the best output.
+Measure a checkpoint on its test data and write metrics.json beside it: the task's figures with greedy search and several
+beams, by source length, and how often search misses the best output. On other splits and data it prints figures only.
 
   python -m training evaluate checkpoints/translator-de-en
   python -m training evaluate runs/gru --split dev
   torchrun --nproc-per-node 2 -m training evaluate checkpoints/translator-de-en"""
 COMPARE = """\
-Two checkpoints on the same inputs: what the one gets right and the other wrong, and the reverse.
+Compare two checkpoints on the same inputs: what one gets right and the other wrong, and the reverse.
 
   python -m training compare checkpoints/translator-de-en checkpoints/translator-de-en-plain"""
 LOOKING = """\
-Where attention rests while a model writes. Of a transliterator: the share of signs whose heaviest weight lies on a letter
+Where attention rests while a model writes. For a transliterator: the share of signs whose heaviest weight lies on a letter
 that spells them (shift 0), on the position before (-1), or after (+1), in words of dev whose signs are each spelt by one or
-two Latin letters, in order. Of a translator: its alignment error against links that IBM model 1 makes, likewise.
+two Latin letters, in order. For a translator: its alignment error against links of IBM model 1, at the same shifts.
 
   python -m training looking checkpoints/transliterator-hi-attention
   python -m training looking checkpoints/translator-de-en --record      and write it into metrics.json"""
 PRECISION = """\
-What weights in bfloat16 and int8 change, on inputs of dev: quality, the share of outputs that differ from float32's, and the
-processor's time, measured in turns. It needs a processor that gains by them.
+What weights in bfloat16 and int8 change on dev inputs: quality, the share of outputs that differ from those of float32, and
+processor time. It needs a processor with instructions for them.
 
   python -m training rounding checkpoints/translator-de-en
   python -m training rounding checkpoints/translator-de-en --record      and write it into metrics.json"""
@@ -178,7 +179,7 @@ def add_measuring(commands: Commands) -> None:
     precision.add_argument("--record", action="store_true", help="also put it among the figures in metrics.json")
     for one in (evaluate, compare, looking, precision):
         data_option(one)
-        one.add_argument("--dataset", default="", metavar="NAME", help="the data set, where the name is not that of a recipe")
+        one.add_argument("--dataset", default="", metavar="NAME", help="the data set, if it is not recorded or another is meant")
     for one in (evaluate, compare):
         one.add_argument("--split", default="test", choices=("test", "dev", "train"), help="(%(default)s)")
         one.add_argument("--beam", type=int, default=5, metavar="K", help="beam size of the figures that count (%(default)s)")
@@ -296,8 +297,9 @@ def run_evaluate(args: argparse.Namespace) -> int:
     with cautioned(args.data):
         found = evaluate(args.checkpoint, args.data, args.split, args.dataset, plan, counted, args.beside)
     if decoding.ranks()[0] == 0:
-        where = f"\nAll figures are in {args.checkpoint / 'metrics.json'}" if args.split == "test" else ""
-        print(f"{found['name']}: {headlines.sentence(found)}{where}")
+        kept = headlines.recorded(args.checkpoint) == found
+        told = "All figures are in {}" if kept else "They are not written to {}, which is for its own test data."
+        print(f"{found['name']}: {headlines.sentence(found)}\n{told.format(args.checkpoint / METRICS)}")
     return 0
 
 

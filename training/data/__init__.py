@@ -14,23 +14,29 @@ from training.data.download import cache_folder, fetch_all
 from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, files_of, sources_of
 from training.data.records import Dataset, Example, Parts, Split, fingerprint
 
-__all__ = ["BUILDERS", "SOURCES", "Dataset", "Example", "Split", "caution", "describe", "heard", "load", "sources_of"]
+__all__ = ["BUILDERS", "SOURCES", "TASKS", "Dataset", "Example", "Split", "caution", "describe", "heard", "load", "sources_of"]
 
 Listener = Callable[[Dataset], None]
 Builder = Callable[[Path, list[str]], Parts]
 
-BUILDERS: dict[str, Builder] = {
-    "multi30k": partial(translation.build, ("multi30k",)),
-    "tatoeba": partial(translation.build, ("tatoeba",)),
-    "multi30k+tatoeba": partial(translation.build, ("multi30k", "tatoeba")),
-    "flickr8k": captions.build,
-    "reverse": texts.reverse,
-    **{name: partial(texts.build, name) for name in texts.STEMS},
-    **{f"dakshina:{code}": partial(transliteration.build, (code,), False) for code in transliteration.LANGUAGES},
-    **{f"dakshina+aksharantar:{code}": partial(transliteration.build, (code,), True) for code in transliteration.LANGUAGES},
-    "dakshina:all": partial(transliteration.build, transliteration.LANGUAGES, False),
-    "dakshina+aksharantar:all": partial(transliteration.build, transliteration.LANGUAGES, True),
+OF_TASKS: dict[str, dict[str, Builder]] = {
+    "translate": {
+        "multi30k": partial(translation.build, ("multi30k",)),
+        "tatoeba": partial(translation.build, ("tatoeba",)),
+        "multi30k+tatoeba": partial(translation.build, ("multi30k", "tatoeba")),
+    },
+    "caption": {"flickr8k": captions.build},
+    "complete": {name: partial(texts.build, name) for name in texts.STEMS},
+    "transliterate": {
+        "reverse": texts.reverse,
+        **{f"dakshina:{code}": partial(transliteration.build, (code,), False) for code in transliteration.LANGUAGES},
+        **{f"dakshina+aksharantar:{code}": partial(transliteration.build, (code,), True) for code in transliteration.LANGUAGES},
+        "dakshina:all": partial(transliteration.build, transliteration.LANGUAGES, False),
+        "dakshina+aksharantar:all": partial(transliteration.build, transliteration.LANGUAGES, True),
+    },
 }
+BUILDERS = {name: build for builders in OF_TASKS.values() for name, build in builders.items()}
+TASKS = {name: task for task, builders in OF_TASKS.items() for name in builders}  # data set -> what can be learnt from it
 
 
 listeners: list[Listener] = []

@@ -9,9 +9,8 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.hub import load
-from training import data as public_data
 from training.measure.decoding import Progress, decode, prompts, quiet
-from training.measure.evaluate import chosen, data_name, refusal_of, rounded
+from training.measure.evaluate import chosen, load_data, refusal_of, rounded
 from training.measure.scores import SCORING, Output
 
 SHOWN = 20
@@ -36,7 +35,7 @@ def compare(
     pair = [load(Path(folder)) for folder in (first, second)]
     check_pair(pair)
     names = told_apart(pair)
-    loaded = public_data.load(dataset or data_name(pair[0]), data)
+    loaded = load_data(pair[0], dataset, data)
     for refusal in (loaded.refusal, *map(refusal_of, pair)):
         if refusal:
             raise InputError(refusal)

@@ -27,7 +27,7 @@ from training import data as public_data
 from training.data.records import Dataset, Example, Split
 from training.measure import long_texts
 from training.measure.decoding import Progress, decode, prompts, quiet, ranks
-from training.measure.headlines import recorded
+from training.measure.headlines import FORMAT, recorded
 from training.measure.looking import looking
 from training.measure.metrics import caption_words
 from training.measure.optimum import shortfalls
@@ -36,7 +36,6 @@ from training.measure.scores import SCORING, Output, by_length, signatures
 from training.measure.silver import alignment
 from training.recipes import RECIPES
 
-FORMAT = 1
 DIGITS = 4
 LIBRARIES = ("torch", "numpy", "sacrebleu", "sentencepiece", "tokenizers", "safetensors")
 DOGS = {"dog", "dogs"}
@@ -73,15 +72,15 @@ def evaluate(
     progress: Progress = quiet,
     beside: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Measure the checkpoint in `folder` on a split; figures on test are written to its metrics.json.
+    """Measure the checkpoint in `folder` on a split; figures on the test split of its own data are written to its metrics.json.
 
-    `beside` are checkpoints that do not ship; their main figures are recorded for comparison. `dataset` names the data if the
-    checkpoint's name is not that of a recipe. Under torchrun the inputs are divided among the ranks; every rank returns the
+    `beside` are checkpoints that do not ship; their main figures are recorded for comparison. `dataset` names the data if they
+    are unknown, or others to measure on. Under torchrun the inputs are divided among the ranks; every rank returns the
     whole result and the first one writes it.
     """
     checkpoint = load(Path(folder))
     others = [load(Path(other)) for other in beside]
-    loaded = public_data.load(dataset or data_name(checkpoint), data)
+    loaded = load_data(checkpoint, dataset, data)
     found = {
         **provenance(checkpoint, loaded, split, plan, command(Path(folder), split, dataset, plan.options, beside)),
         **MEASURES[checkpoint.task](checkpoint, loaded, split, plan, progress),
@@ -97,19 +96,34 @@ def evaluate(
     if beside:
         found["beside"] = [alternative(other, loaded, split, plan, progress) for other in others]
     found = dict(rounded(found))
-    if split == "test" and ranks()[0] == 0:
+    if split == "test" and is_own(dataset, checkpoint) and ranks()[0] == 0:
         replace_file(Path(folder) / METRICS, pretty_json(found))
         write_manifest(Path(folder))
     return found
 
 
-def data_name(checkpoint: Checkpoint) -> str:
-    name = checkpoint.config["name"]
+def load_data(checkpoint: Checkpoint, dataset: str = "", folder: Path | None = None) -> Dataset:
+    """The data set of this name, or else the checkpoint's own."""
+    name = dataset or own_data(checkpoint)
+    if not name:
+        raise InputError(f"The data of {checkpoint.config['name']} are not known; name them with --dataset.")
+    if public_data.TASKS.get(name, checkpoint.task) != checkpoint.task:
+        told = f"{name} is data of the task {public_data.TASKS[name]}, {checkpoint.config['name']} a model of {checkpoint.task}"
+        raise InputError(f"{told}; name other data with --dataset.")
+    return public_data.load(name, folder)
+
+
+def own_data(checkpoint: Checkpoint) -> str:
+    """The name of the data that it was trained on: recorded, or its recipe's; empty if neither is known."""
     if "trained_on" in checkpoint.config:
         return str(checkpoint.config["trained_on"]["data"])
-    if name not in RECIPES:
-        raise InputError(f"{name} is not the name of a recipe, so its data are not known; name them with --dataset.")
-    return RECIPES[name].data
+    name = checkpoint.config["name"]
+    return RECIPES[name].data if name in RECIPES else ""
+
+
+def is_own(dataset: str, checkpoint: Checkpoint) -> bool:
+    """Whether figures on this data set are the checkpoint's own figures: those on other data are told and not recorded."""
+    return not own_data(checkpoint) or dataset in ("", own_data(checkpoint))
 
 
 def chosen(dataset: Dataset, split: str) -> Split:
@@ -336,11 +350,13 @@ def has_map(checkpoint: Checkpoint) -> bool:
 
 def where_it_looks(checkpoint: Checkpoint, dataset: Dataset) -> dict[str, Any]:
     """How often attention rests on the letter or word being written, on dev; empty if the right place is unknown."""
-    if not model_config(checkpoint.config).has_attention:
+    if not attends_to_text(checkpoint):
         return {}
-    if checkpoint.task == "translate":
-        return alignment(checkpoint, dataset)
-    return looking(checkpoint, dataset.dev.examples) if checkpoint.task == "transliterate" else {}
+    return alignment(checkpoint, dataset) if checkpoint.task == "translate" else looking(checkpoint, dataset.dev.examples)
+
+
+def attends_to_text(checkpoint: Checkpoint) -> bool:
+    return checkpoint.task in ("translate", "transliterate") and model_config(checkpoint.config).has_attention
 
 
 # -------------------------------------------------------------------------------------------------------- language models

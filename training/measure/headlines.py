@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from seqdemo.checkpoints.folder import METRICS
 from seqdemo.config import LANGUAGE_NAMES
 
+FORMAT = 1
 TITLES = {"multi30k": "Multi30k", "tatoeba": "Tatoeba", "flickr8k": "Flickr8k"}
 SPLITS = {("multi30k", "test"): "test_2016_flickr"}  # splits with a name of their own
 PARTS = {"train": "first 80 %", "dev": "last but one 10 %", "test": "last 10 %"}  # of a text
@@ -17,10 +18,10 @@ PARTS = {"train": "first 80 %", "dev": "last but one 10 %", "test": "last 10 %"}
 def recorded(folder: Path) -> dict[str, Any]:
     """The content of a folder's metrics.json; empty if it is missing or cannot be read."""
     try:
-        found: dict[str, Any] = json.loads((folder / METRICS).read_bytes())
+        found = json.loads((folder / METRICS).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
 
 
 class Column(NamedTuple):

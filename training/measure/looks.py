@@ -9,29 +9,42 @@ from seqdemo.checkpoints import Checkpoint, write_manifest
 from seqdemo.checkpoints.folder import METRICS, pretty_json, replace_file
 from seqdemo.errors import InputError
 from seqdemo.hub import load
-from training import data as public_data
-from training.measure.evaluate import data_name, digests, rounded, where_it_looks
+from training.measure.evaluate import attends_to_text, digests, load_data, rounded, where_it_looks
 from training.measure.headlines import recorded
 
 
 def looks(folder: Path, data: Path | None = None, dataset: str = "", record: bool = False) -> dict[str, Any]:
     """Where the checkpoint in `folder` looks, on dev; with `record` it stands in its metrics.json too."""
     checkpoint = load(Path(folder))
-    loaded = public_data.load(dataset or data_name(checkpoint), data)
+    if not attends_to_text(checkpoint):
+        raise InputError(f"{checkpoint.name} has no attention over letters or words, so nothing can be measured.")
+    loaded = load_data(checkpoint, dataset, data)
+    before = figures(checkpoint, loaded.name) if record else {}
     found = where_it_looks(checkpoint, loaded)
     if not found:
-        raise InputError(f"{checkpoint.name} has no attention over words of which {loaded.name} tells where it should look.")
+        raise InputError(f"{loaded.name} does not tell where {checkpoint.name} should look, so nothing can be measured.")
     if record:
-        add(checkpoint, Path(folder), "looking", found)
+        add(before, Path(folder), "looking", found)
     return found
 
 
-def add(checkpoint: Checkpoint, folder: Path, part: str, found: dict[str, Any]) -> None:
-    """Put it among the figures in metrics.json, if those are of these bytes."""
-    before = recorded(folder)
-    if before.get("files") != digests(checkpoint):
-        raise InputError(f"{METRICS} in {folder} is not of these bytes: python -m training evaluate {folder} writes it anew.")
-    replace_file(folder / METRICS, pretty_json({**before, part: rounded(found)}))
+def figures(checkpoint: Checkpoint, data: str) -> dict[str, Any]:
+    """The figures in metrics.json, to which others may be added: those of these bytes on this data set."""
+    assert checkpoint.folder is not None
+    found = recorded(checkpoint.folder)
+    if found.get("files") != digests(checkpoint):
+        raise InputError(
+            f"{METRICS} in {checkpoint.folder} is not of these bytes: python -m training evaluate {checkpoint.folder} writes it "
+            "anew."
+        )
+    if found["data"]["name"] != data:
+        raise InputError(f"{METRICS} in {checkpoint.folder} is of {found['data']['name']}, not of {data}; leave out --record.")
+    return found
+
+
+def add(figures: dict[str, Any], folder: Path, part: str, found: dict[str, Any]) -> None:
+    """Write the figures in metrics.json with this part."""
+    replace_file(folder / METRICS, pretty_json({**figures, part: rounded(found)}))
     write_manifest(folder)
 
 

@@ -11,12 +11,11 @@ from typing import Any
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import PRECISIONS, SearchOptions
 from seqdemo.hub import load
-from training import data as public_data
 from training.data.records import Dataset
 from training.measure import long_texts
 from training.measure.decoding import Progress, decode, prompts, quiet
-from training.measure.evaluate import data_name
-from training.measure.looks import add
+from training.measure.evaluate import load_data
+from training.measure.looks import add, figures
 from training.measure.scores import SCORING
 
 INPUTS = 200  # of dev
@@ -32,25 +31,26 @@ def precisions(
 ) -> dict[str, Any]:
     """What each precision gives; with `record` it stands in the folder's metrics.json too."""
     checkpoint = load(Path(folder))
-    loaded = public_data.load(dataset or data_name(checkpoint), data)
+    checkpoints = {precision: checkpoint.in_precision(precision) for precision in PRECISIONS}
+    loaded = load_data(checkpoint, dataset, data)
+    before = figures(checkpoint, loaded.name) if record else {}
     way = reading if checkpoint.task == "complete" else writing
-    found = compared(checkpoint, way(checkpoint, loaded, progress))
+    found = compared(checkpoints, way(checkpoint, loaded, progress))
     if record:
-        add(checkpoint, Path(folder), "precisions", found)
+        add(before, Path(folder), "precisions", found)
     return found
 
 
-def compared(checkpoint: Checkpoint, measure: Measure) -> dict[str, Any]:
+def compared(checkpoints: dict[str, Checkpoint], measure: Measure) -> dict[str, Any]:
     """Figure, share of other outputs and time against float32, the median of pairs from the same round."""
-    checkpoints = {precision: checkpoint.in_precision(precision) for precision in PRECISIONS}
     seconds: dict[str, list[float]] = {precision: [] for precision in PRECISIONS}
     measured: dict[str, Measured] = {}
     for _ in range(ROUNDS):
         for precision, one in checkpoints.items():
             measured[precision], taken = measure(one)
             seconds[precision].append(taken)
-    usual = measured["float32"][1]
-    found: dict[str, Any] = {"split": "dev", "figure": "nats" if checkpoint.task == "complete" else SCORING[checkpoint.task].main}
+    usual, task = measured["float32"][1], checkpoints["float32"].task
+    found: dict[str, Any] = {"split": "dev", "figure": "nats" if task == "complete" else SCORING[task].main}
     for precision, (figure, outputs) in measured.items():
         row: dict[str, float] = {"figure": figure}
         if precision != "float32" and usual:

@@ -20,11 +20,10 @@ from seqdemo.hub import load
 from seqdemo.playground import Run, find, run
 from seqdemo.prompts import prepare
 from seqdemo.search import SearchResult
-from training import data as public_data
 from training.data import SOURCES
 from training.data.records import Example
 from training.measure.decoding import Progress, batch_size, batches, quiet
-from training.measure.evaluate import data_name, rounded, sampled
+from training.measure.evaluate import load_data, rounded, sampled
 from training.publish import gallery_kinds as kinds
 from training.publish import gallery_openings as openings
 from training.publish.gallery_kinds import Case, Column, Find, Hit, Kind
@@ -151,7 +150,7 @@ def weights_digest(checkpoint: Checkpoint) -> str:
 def inputs_of(checkpoint: Checkpoint, data: Path | None, photographs: dict[Path, Photo]) -> list[Example]:
     if checkpoint.task == "caption":
         return [Example(path.name, (), "", path, "photographs") for path in photographs]
-    dev = public_data.load(data_name(checkpoint), data).dev
+    dev = load_data(checkpoint, folder=data).dev
     free = [example for example in dev if example.origin in FREE]
     return [passage for example in free for passage in passages(example)] if checkpoint.task == "complete" else free
 
@@ -182,7 +181,7 @@ def cases_of(checkpoint: Checkpoint, examples: Sequence[Example], size: int, pho
 
 
 def finder(checkpoint: Checkpoint) -> Find:
-    """A search in batches of similar length that answers each question only once."""
+    """A search in batches of similar length that remembers its answers."""
     known: dict[tuple[int, SearchOptions, tuple[Edit, ...]], SearchResult] = {}
 
     def search(cases: Sequence[Case], options: SearchOptions, edits: tuple[Edit, ...] = ()) -> list[SearchResult]:
