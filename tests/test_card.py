@@ -315,6 +315,10 @@ def test_a_link_opens_the_playground_on_the_model(folders: dict[str, Path], monk
     text = card.render(folder)
     assert "(http://127.0.0.1:7860/transliterate#a.checkpoint=s&b.checkpoint=s)" in text
     assert "(http://127.0.0.1:7860/models#load=you/yours)" in card.published_as(text, "you/yours")
+    monkeypatch.undo()
+    beside = card.render(folder)
+    assert "127.0.0.1" not in beside, "no page of the app can show a model of any folder"
+    assert "(http://127.0.0.1:7860/models#load=you/yours)" in card.published_as(beside, "you/yours")
 
 
 @pytest.mark.parametrize("task", MAKERS)

@@ -29,6 +29,7 @@ from tests.hub_expect import NOWHERE, REPO, refused
 from tests.hub_server import Hub
 from tests.shared import PATIENCE
 from tests.spoiling import good
+from training.publish import card
 from training.publish import push as command
 from training.publish.push import publish, publish_all, publish_space, space_files, space_readme
 
@@ -210,6 +211,42 @@ def test_an_incomplete_command_says_how_it_is_written(line: list[str]) -> None:
     command.add_arguments(parser.add_subparsers())
     with pytest.raises(InputError, match="^Write: publish"):
         command.run(parser.parse_args(["publish", *line]))
+
+
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        (["x", "--repo", "b/c", "--owner", "b"], "--owner goes with --all or space"),
+        (["space", "--repo", "b/c", "--space", "b/d"], "--space is for the cards of models"),
+        (["x", "--repo", "b/c", "--space", "d"], "written user/name, not 'd'"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(hub: Hub, line: list[str], says: str) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser.add_subparsers())
+    with pytest.raises(InputError, match=says):
+        command.run(parser.parse_args(["publish", *line]), lambda text: None)
+    assert not hub.log
+
+
+def test_the_cards_of_all_link_to_the_space_that_is_named(hub: Hub, good_folder: Path) -> None:
+    folder = shutil.copytree(good_folder, checkpoints.shipped_folder() / "good")
+    (folder / "README.md").write_text(card.render(folder))
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser.add_subparsers())
+    line = ["publish", "--all", "--owner", "owner", "--space", "owner/My_app.2"]
+    assert command.run(parser.parse_args(line), lambda text: None) == 0
+    sent = hub.files("owner/seqdemo-good")["README.md"].decode()
+    assert "(https://owner-my-app-2.hf.space/models#load=owner/seqdemo-good)" in sent
+    assert "(https://huggingface.co/spaces/owner/My_app.2)" in sent and "127.0.0.1" not in sent
+
+
+def test_a_card_is_made_without_figures_that_no_evaluation_wrote(hub: Hub, good_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(good_folder, tmp_path / "bare")
+    (folder / "README.md").unlink()
+    checkpoints.write_manifest(folder)
+    publish(folder, REPO)
+    assert "Not measured yet." in hub.files(REPO)["README.md"].decode()
 
 
 def test_the_command_says_what_it_does(hub: Hub, good_folder: Path) -> None:

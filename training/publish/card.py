@@ -67,6 +67,12 @@ NOT_FOR = {
 PAGES = {"translate": "", "transliterate": "transliterate", "caption": "caption", "complete": "language-model"}
 APP = "http://127.0.0.1:7860/"
 OPEN = "In a clone, `python3 tools/start.py` brings up the playground; [there this model decodes before your eyes]({link})."
+OPEN_HERE = (
+    "Once the playground runs on your machine (`python3 tools/start.py` in a clone), [this link opens the model in it]({link})."
+)
+OPEN_IN_SPACE = (
+    "[Open it in the playground]({link}) and watch it decode. The code is [there](https://huggingface.co/spaces/{space}) too."
+)
 MATRIX = (
     "What the model looked at: a row for each piece of an output, a column for each piece of the source. The darker a cell, the "
     "more it looked there while it wrote that piece."
@@ -78,6 +84,8 @@ LONG = "{name} falls from {best:.1f} at {at} {unit} to {last:.1f} at {longest} (
 ONE_VECTOR = ": one vector has to hold the whole source"
 EMPTY = "For {:.1f} % of the sampled inputs the output it finds likeliest of all is the empty one."
 SOMEBODY = "somebody/seqdemo-"  # replaced by the publisher's name
+FROM_HUB = 'From the Hub: `load("{}")`.'
+LOCAL = re.compile(re.escape(FROM_HUB).replace(r"\{\}", r'[^"]*') + rf"(\n{re.escape(OPEN)})?".replace(r"\{link\}", r"[^)\s]*"))
 EXAMPLE = re.compile(r'(## Load it\n\n```python\n(?:(?!```).)*?)load\("[^"]*"\)', re.DOTALL)
 
 Config = dict[str, Any]
@@ -104,9 +112,9 @@ def is_current(folder: Path) -> bool:
 
 
 def read(folder: Path) -> tuple[Config, Metrics]:
-    config = json.loads((folder / CONFIG).read_bytes())
-    path = folder / METRICS
-    return config, json.loads(path.read_bytes()) if path.is_file() else {}
+    """Its config.json, and its metrics.json if `evaluate` wrote it."""
+    metrics = headlines.recorded(folder)
+    return json.loads((folder / CONFIG).read_bytes()), metrics if metrics.get("format") == headlines.FORMAT else {}
 
 
 def render(folder: Path) -> str:
@@ -196,7 +204,7 @@ def kin(folder: Path, config: Config) -> list[Metrics]:
 
     mine, others = lesson(config["name"]), sorted(folder.resolve().parent.glob(f"*/{METRICS}"))
     alike = [path for path in others if path.parent.name != config["name"] and lesson(path.parent.name) == mine]
-    return [{**json.loads(path.read_bytes()), **recipe_known(path.parent)} for path in alike] if mine else []
+    return [{**found, **recipe_known(path.parent)} for path in alike if mine and (found := read(path.parent)[1])]
 
 
 def recipe_known(folder: Path) -> dict[str, bool]:
@@ -267,7 +275,7 @@ def loading(config: Config, name: str) -> str:
         f'{variable} = load("{name}")',
         f"print({call.format(variable, more)})",
     ]
-    hub = f'From the Hub: `load("{SOMEBODY}{config["name"]}")`.'
+    hub = FROM_HUB.format(f"{SOMEBODY}{config['name']}")
     page, asked = PAGES[config["task"]], f"a.checkpoint={name}&b.checkpoint={name}"
     opened = OPEN.format(link=f"{APP}{page}#{asked}") if not name.startswith("./") else ""
     return "\n".join(["## Load it", "", "```python", *code, "```", "", hub, *([opened] if opened else [])])
@@ -284,11 +292,18 @@ def pictures(folder: Path, config: Config, metrics: Metrics) -> str:
     return "\n\n".join(f"{words}\n\n![{title}]({name})" for name, (title, words) in shown.items())
 
 
-def published_as(written: str, repo: str) -> str:
-    """The card for a repository, which its example loads too."""
-    written = re.sub(rf'load\("{SOMEBODY}[\w.-]+"\)', lambda _: f'load("{repo}")', written)
+def published_as(written: str, repo: str, space: str = "") -> str:
+    """The card for a repository: its example loads this repository, and its link opens it in the playground of the Space, or
+    without one in a playground on the reader's own machine."""
     written = EXAMPLE.sub(lambda found: f'{found[1]}load("{repo}")', written, count=1)
-    return re.sub(rf"\({re.escape(APP)}[^)]*\)", lambda _: f"({APP}models#load={repo})", written)
+    link = f"{address(space) if space else APP}models#load={repo}"
+    opened = OPEN_IN_SPACE.format(link=link, space=space) if space else OPEN_HERE.format(link=link)
+    return LOCAL.sub(lambda _: f"{FROM_HUB.format(repo)}\n{opened}", written)
+
+
+def address(space: str) -> str:
+    """Where the Hub serves the app of a Space."""
+    return f"https://{re.sub('[^a-z0-9]', '-', space.lower())}.hf.space/"
 
 
 def licences(config: Config, metrics: Metrics) -> str:

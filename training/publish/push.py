@@ -29,20 +29,28 @@ Send = Callable[[bool], Published]
 
 
 def publish(
-    folder: str | Path, repo: str, private: bool = False, dry_run: bool = False, note: Note | None = None, replace: bool = False
+    folder: str | Path,
+    repo: str,
+    private: bool = False,
+    dry_run: bool = False,
+    space: str = "",
+    note: Note | None = None,
+    replace: bool = False,
 ) -> Published:
-    """Publish a checkpoint as a model repository. Its card says how to load it from there; a folder without a card gets one made
-    from its figures."""
+    """Publish a checkpoint as a model repository. Its card says how to load it from there, and links to the Space if one is
+    named; a folder without a card gets one made from its figures."""
+    if space:
+        checked_id(space, None)
     opened, _ = open_folder(Path(folder))
     written = opened.read(CARD).decode("utf-8", "replace") if CARD in opened else card.render(opened.path)
-    return push(folder, repo, private, dry_run, note=note, card=card.published_as(written, repo), replace=replace)
+    return push(folder, repo, private, dry_run, note=note, card=card.published_as(written, repo, space), replace=replace)
 
 
 def publish_all(
-    owner: str, private: bool = False, dry_run: bool = False, note: Note | None = None, replace: bool = False
+    owner: str, private: bool = False, dry_run: bool = False, space: str = "", note: Note | None = None, replace: bool = False
 ) -> list[Published]:
     """Publish every shipped checkpoint."""
-    return [publish_shipped(owner, name, private, dry_run, note, replace) for name in names_to_publish()]
+    return [publish_shipped(owner, name, private, dry_run, space, note, replace) for name in names_to_publish()]
 
 
 def names_to_publish() -> list[str]:
@@ -52,10 +60,12 @@ def names_to_publish() -> list[str]:
     return names
 
 
-def publish_shipped(owner: str, name: str, private: bool, dry_run: bool, note: Note | None, replace: bool) -> Published:
+def publish_shipped(
+    owner: str, name: str, private: bool, dry_run: bool, space: str, note: Note | None, replace: bool
+) -> Published:
     """Publish a shipped checkpoint as owner/seqdemo-<name>, and record its commit, so that clones without checkpoints can load
     it."""
-    done = publish(shipped_folder() / name, f"{owner}/seqdemo-{name}", private, dry_run, note, replace)
+    done = publish(shipped_folder() / name, f"{owner}/seqdemo-{name}", private, dry_run, space, note, replace)
     if not dry_run:
         pin(owner, name, done.revision)
     return done
@@ -125,11 +135,11 @@ DESCRIPTION = """\
 Put a checkpoint on the Hub, all shipped ones, or the app itself:
 
   python -m training publish checkpoints/translator-de-en --repo you/seqdemo-translator-de-en
-  python -m training publish --all --owner you
+  python -m training publish --all --owner you --space you/seqdemo
   python -m training publish space --repo you/seqdemo
 
-Log in first with `hf auth login`, or set HF_TOKEN. Look with --dry-run before you send. A command that broke off is run
-again: what has arrived is not sent twice, and a commit whose answer was lost is recognised."""
+Log in first with `hf auth login`, or set HF_TOKEN. --dry-run shows what would be sent. If a command broke off, run it again:
+what has arrived is not sent twice, and a commit whose answer was lost is recognised."""
 
 
 def add_arguments(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -141,11 +151,14 @@ def add_arguments(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", nargs="?", default="", help="a checkpoint's folder, or the word space")
-    parser.add_argument("--repo", default="", help="the repository, user/name; it is made where it does not exist")
+    parser.add_argument("--repo", default="", help="the repository, user/name; it is created if it does not exist")
     parser.add_argument("--all", action="store_true", help="every shipped checkpoint, as OWNER/seqdemo-<name>")
     parser.add_argument("--owner", default="", help="the account: with --all to publish to, with space to take models from")
+    parser.add_argument("--space", default="", metavar="USER/NAME", help="the Space that the link on a model's card opens")
     parser.add_argument("--private", action="store_true", help="a new repository is private; an existing public one is refused")
-    parser.add_argument("--replace", action="store_true", help="do not ask, even if the repository holds something else")
+    parser.add_argument(
+        "--replace", action="store_true", help="replace what the repository holds without asking, even if it is something else"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent, and send nothing")
     return parser
 
@@ -179,9 +192,14 @@ def chosen(args: argparse.Namespace, note: Note) -> list[Send]:
     if args.all:
         if not args.owner or args.what or args.repo:
             raise InputError("Write: publish --all --owner NAME")
-        return [partial(publish_shipped, args.owner, name, args.private, args.dry_run, note) for name in names_to_publish()]
+        options = args.private, args.dry_run, args.space, note
+        return [partial(publish_shipped, args.owner, name, *options) for name in names_to_publish()]
     if not args.what or not args.repo:
         raise InputError("Write: publish FOLDER --repo user/name, publish space --repo user/name, or publish --all --owner NAME")
     if args.what == "space":
+        if args.space:
+            raise InputError("--space is for the cards of models; the app itself goes to the Space that --repo names.")
         return [partial(publish_space, args.repo, args.private, args.dry_run, args.owner, ROOT, note)]
-    return [partial(publish, args.what, args.repo, args.private, args.dry_run, note)]
+    if args.owner:
+        raise InputError("--owner goes with --all or space; a folder is published to the repository that --repo names.")
+    return [partial(publish, args.what, args.repo, args.private, args.dry_run, args.space, note)]
