@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from seqdemo import hub as models
 from seqdemo.errors import InputError
 from seqdemo.hub import cache
+from seqdemo.ui import launch
 from tests import hub_faults as faults
 from tests.hub_expect import NOWHERE, REPO, blob, partial_files, refused, within
 from tests.hub_server import Hub
@@ -174,6 +176,19 @@ def test_orphans_of_killed_downloads_are_swept(hub: Hub, sha: str, skew: float) 
     assert partial_files() == [alive]
 
 
+@pytest.mark.parametrize("when", ["next visitor", "next start"])
+def test_orphans_of_any_visitor_are_swept(hub: Hub, sha: str, when: str) -> None:
+    blobs = cache.repo_folder(cache.visitors_folder(), "somebody/else") / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / "abc.12345678.incomplete").write_bytes(b"x")
+    os.utime(blobs / "abc.12345678.incomplete", (time.time() - 1000,) * 2)
+    if when == "next visitor":
+        models.load(REPO, anonymous=True)
+    else:
+        launch.after_start(SimpleNamespace(warm=lambda names: None), [])
+    assert not list(blobs.iterdir())
+
+
 def test_a_process_killed_in_the_middle_leaves_nothing_that_stays(hub: Hub, sha: str) -> None:
     hub.fault("GET", "/lfs/", faults.truncated_and_silent(PATIENCE), times=1)
     code = f"from seqdemo.hub import load; load({REPO!r})"
@@ -201,6 +216,13 @@ def test_a_cache_that_cannot_be_written(hub: Hub, sha: str, tmp_path: Path, monk
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "file"))
     with refused("unwritable", "The cache folder .*file/hub cannot be written; set HF_HOME"):
+        models.load(REPO)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has a folder in which nothing can be made")
+def test_a_cache_on_a_drive_that_is_gone(hub: Hub, sha: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", "/proc/gone")
+    with refused("unwritable", "The cache folder /proc/gone/hub cannot be written; set HF_HOME"):
         models.load(REPO)
 
 

@@ -127,6 +127,7 @@ def download(request: dict[str, Any], say: Say) -> dict[str, Any]:
     folder, repo, revision = Path(request["cache"]), request["repo"], request["revision"]
     cache.sweep(folder, repo)
     remote = open_remote(request)
+    make(folder)
     cache.clear_the_way(folder, repo, revision, remote.sha)
     names = remote.wanted()
     total, done = sum(remote.sizes[name] or 0 for name in names), 0
@@ -141,6 +142,14 @@ def download(request: dict[str, Any], say: Say) -> dict[str, Any]:
     progress(total, total)
     cache.remember(folder, repo, revision, remote.sha)
     return {"revision": remote.sha}
+
+
+def make(folder: Path) -> None:
+    """Make the cache folder. On a drive that is gone, it is the drive that is not found."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError:
+        raise Failure("unwritable", str(folder)) from None
 
 
 def meter_of(progress: Progress, before: int, total: int) -> type[tqdm]:

@@ -20,7 +20,7 @@ SENTENCES = {
     "certificate": "The connection to {endpoint} is not secure by this machine's clock and certificates; check the date first.",
     "disk-full": "The disk is full; make room in {cache}, or set HF_HOME to a folder on another disk.",
     "unwritable": "The cache folder {cache} cannot be written; set HF_HOME to a folder that can.",
-    "obstructed": "{detail} stands in the cache where a file belongs; remove it, then try again.",
+    "obstructed": "{detail} is in the cache where a file should be; remove it, then try again.",
     "endpoint": "HF_ENDPOINT must be an address such as https://huggingface.co, not {detail!r}; correct it or unset it.",
     # the way between
     "slow": "The Hub at {endpoint} does not answer; try again later.",
@@ -52,11 +52,12 @@ SENTENCES = {
     # ourselves
     "cancelled": "Stopped; {repo} was not loaded.",
     "crashed": "The process that talks to the Hub ended unexpectedly; try again.",
-    "unknown": "Something unforeseen happened with {repo} ({detail}); try again, and report it if it stays.",
+    "unknown": "Something unforeseen happened with {repo} ({detail}); try again, and report it if it happens again.",
 }
 WHEN_PUBLISHING = {
     "offline-mode": "Offline mode is on (HF_HUB_OFFLINE), so nothing can be published; switch it off.",
     "no-token": "Publishing needs an account: run `hf auth login`, or set HF_TOKEN to a token that may write.",
+    "revoked": "The Hub does not accept the token of this machine; run `hf auth login` with a new one, or set HF_TOKEN to it.",
     "read-only": "The token of this machine may only read; make one that may write and run `hf auth login` with it.",
     "deadline": "{repo} was not published within {detail} seconds; run this again, what has arrived is not sent twice.",
     "silent": "The Hub at {endpoint} has said nothing for {detail} seconds, so publishing was given up; run this again later.",

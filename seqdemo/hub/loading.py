@@ -133,6 +133,7 @@ def fetch(repo: Repository, watch: Watch) -> Place:
     """Download what is missing in the cache, or damaged."""
     if repo.anonymous:
         cache.touch(repo.cache, repo.id)
+        cache.sweep(repo.cache)
         cache.trim(repo.cache)
     commit = ask("download", repo, watch, ceiling=MAX_TOTAL)["revision"]
     return place_of(repo, cache.repo_folder(repo.cache, repo.id) / "snapshots" / commit)

@@ -14,6 +14,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 import gradio as gr
 from gradio.utils import get_upload_folder
 
+from seqdemo.hub import cache
 from seqdemo.ui import pages
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.api import add_endpoints
@@ -91,16 +92,22 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **m
 
 
 def serve(host: str, port: int | None) -> None:
-    """Start the server, then load the models of the pages' first results in the background."""
+    """Start the server, then work in the background on what the first visitor need not wait for."""
     announce_to_zero_gpu()
     service = Service()
     catalogue = Catalogue(checkpoints_folder(), stand_ins())
     app = build(service, catalogue=catalogue)
     launch(app, host, port, prevent_thread_lock=True)
-    first = threading.Timer(WARM_AFTER, service.warm, (opening_models(catalogue),))
+    first = threading.Timer(WARM_AFTER, after_start, (service, opening_models(catalogue)))
     first.daemon = True
     first.start()
     app.block_thread()
+
+
+def after_start(service: Any, names: list[str]) -> None:
+    """Load the models of the pages' first results, and remove what killed downloads left behind."""
+    service.warm(names)
+    cache.sweep(cache.visitors_folder())
 
 
 def announce_to_zero_gpu() -> None:
