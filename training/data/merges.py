@@ -1,15 +1,15 @@
 """Subword dropout: sentences are cut into pieces at random, in the same way in every process.
 
-Byte-pair encoding begins with single characters and joins two neighbours wherever that makes a piece: always those first
-whose piece has the best score, the leftmost of equals. With dropout each merge, when its turn comes, is left out with
-probability p; those two neighbours then stay apart until one of them has grown (Provilkov et al. 2020, BPE-Dropout).
+Byte-pair encoding starts with single characters and joins two neighbours if that makes a piece: in each step the pair whose
+piece has the best score, the leftmost of equals. With dropout each merge is left out with probability p, and the two
+neighbours then stay apart until one of them has grown (Provilkov et al. 2020, BPE-Dropout).
 
-All merges of an epoch, in the order in which they are tried, stand in one long line. The random numbers are only the
-distances between those left out, geometric ones, so that most words cost none and are looked up whole; what a word becomes
-is a function of the word and of the turns at which a merge was left out, and is remembered.
+The merges of an epoch form one sequence, in the order in which they are tried. Random numbers are drawn only for the distances
+between merges that are left out (they are geometric), so most words need no random number and are looked up. The pieces of a
+word depend only on the word and on the merges that are left out, and are kept in a cache.
 
-The pieces are those of `Subwords.train`: no piece reaches over a space, so every word is cut on its own; none stands for a
-byte or may be joined by name, and characters without a piece are unknown, neighbours together.
+The pieces are those of `Subwords.train`: none crosses a space, so every word is cut on its own; none stands for a byte.
+Characters without a piece are unknown; unknown neighbours become one piece.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from seqdemo.config import UNK
 from seqdemo.text import SPACE_MARK, SPECIALS, Subwords, clean
 
 WORD = re.compile(f"{SPACE_MARK}?[^{SPACE_MARK}]+|{SPACE_MARK}")
-REMEMBERED = 1 << 16  # words, with what was left out in them
+REMEMBERED = 1 << 16  # words with their left-out merges
 
 
 class Cut(NamedTuple):
     ids: tuple[int, ...]
-    tries: int  # merges in their order, including those left out
+    tries: int  # the number of merges, including those left out
 
 
 class Merges:
@@ -42,7 +42,7 @@ class Merges:
         self.cut = lru_cache(REMEMBERED)(self.cut_anew)
 
     def cut_anew(self, word: str, left_out: tuple[int, ...] = ()) -> Cut:
-        """The pieces of a word in which merges were left out at these turns, counted from 0."""
+        """The pieces of a word without the merges of these numbers, counted from 0."""
         symbols, starts, tries = list(word), list(range(len(word))), 0
         apart: set[tuple[int, int, int]] = set()
         while (at := self.best(symbols, starts, apart)) is not None:
@@ -69,7 +69,7 @@ class Merges:
 
 
 def place(symbols: list[str], starts: list[int], at: int) -> tuple[int, int, int]:
-    """Two neighbours, told by where each begins and where the second ends."""
+    """What identifies two neighbours: where each begins and where the second ends."""
     return starts[at], starts[at + 1], starts[at + 1] + len(symbols[at + 1])
 
 

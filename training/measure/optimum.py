@@ -19,7 +19,7 @@ PLAIN = SearchOptions(nbest=1)
 
 
 class Optimum(NamedTuple):
-    """The best output that exact search found (its total -inf where it found none); `proved` when there is none better."""
+    """The best output that exact search found; its total is -inf if it found none. `proved`: no other output is better."""
 
     total: float
     tokens: int

@@ -25,7 +25,7 @@ from training.measure.decoding import shared
 from training.measure.metrics import inside
 
 CENTRE = (0.5, 0.5)
-SMALL_WORDS = 2  # so many words may stand between two words of a phrase
+SMALL_WORDS = 2  # the most words that may stand between two words of a phrase
 
 
 class Phrase(NamedTuple):

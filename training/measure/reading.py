@@ -34,8 +34,8 @@ def stretches(first: int, end: int, rows: int = ROWS) -> tuple[np.ndarray, int]:
 
 
 def passages(begins_P: np.ndarray, end: int, about: int) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and lengths of parts that cover a text from the first allowed place on. Each begins at an allowed place and is
-    `about` so long."""
+    """Starts and lengths of parts that cover a text from the first allowed place on. Each begins at an allowed place; its length
+    is near `about`."""
     near_P = np.searchsorted(begins_P, np.arange(begins_P[0], begins_P[-1] + 1, about))
     starts_R = np.unique(begins_P[near_P])
     return starts_R, np.diff(starts_R, append=end)

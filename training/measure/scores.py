@@ -54,7 +54,7 @@ def translation(outputs: Sequence[Output], examples: Sequence[Example]) -> dict[
 
 
 def transliteration(outputs: Sequence[Output], examples: Sequence[Example]) -> dict[str, Any]:
-    """top1 and top5: some word attested for the input is the first, or among the first five, outputs."""
+    """top1, top5: how often a word attested for the input is the first output, or one of the first five."""
     accepted = references(examples)
     found = {
         "top1": metrics.exact_match(best(outputs), accepted),

@@ -1,7 +1,7 @@
 """How signs of South Asia's scripts are spelt in Latin letters, read from their names in Unicode.
 
-Sign by sign and without context: BENGALI LETTER KHA is "kh", TELUGU VOWEL SIGN II is "i", "ee" or "ii". A sign with no entry
-(a virama, a nukta, a vowel that nobody writes) has no spelling. No spelling is longer than two letters.
+Each sign is spelt without regard to its neighbours: BENGALI LETTER KHA is "kh", TELUGU VOWEL SIGN II is "i", "ee" or "ii".
+A sign with no entry (a virama, a nukta, a vowel that nobody writes) has no spelling. No spelling is longer than two letters.
 """
 
 from __future__ import annotations

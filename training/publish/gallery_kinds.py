@@ -33,7 +33,7 @@ CLEAR = 0.05  # nats by which an output must be likelier
 WORSE = 10.0  # points of the single output's score by which it must be worse
 BROKEN = 30.0
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-MOST_PLACES, MOST_CELLS, MOST_PIECES = 10, 25, 14  # an attention row is tried at so many places, on so many states
+MOST_PLACES, MOST_CELLS, MOST_PIECES = 10, 25, 14  # the most places, grid cells and pieces that are tried
 
 
 class Case(NamedTuple):

@@ -17,10 +17,9 @@ from training.measure.headlines import recorded
 from training.recipes import RECIPES, Recipe
 from training.run.build import BEST, STATE, model_of, put, read_best, read_recipe, read_tokenizers, trained
 from training.run.origin import commits_of
-from training.run.overrides import OF_MODEL, OF_RECIPE
+from training.run.overrides import OF_MODEL, OF_RECIPE, TOLD
 from training.run.runstate import states, values_of, whole
 
-TOLD = ("minutes", "licence", "about")  # fields that describe a recipe and change no weight
 ELSEWHERE = (*TOLD, "name", "task", "data", "model", "languages", "source_language", "target_language")  # of config.json
 
 

@@ -12,6 +12,7 @@ from seqdemo.errors import InputError
 from training.recipes import Recipe
 
 OF_RECIPE = {field.name: field for field in fields(Recipe) if field.name not in ("name", "task", "model", "weigh")}
+TOLD = ("minutes", "licence", "about")  # fields that describe a recipe and change no weight
 NOT_SET = ("encoder", "source_vocabulary", "target_vocabulary")  # determined by the task and the data
 OF_MODEL = {field.name: field for field in fields(ModelConfig) if field.name not in NOT_SET}
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")

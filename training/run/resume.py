@@ -17,12 +17,12 @@ from training.run import build, runstate, watch
 from training.run.build import BEST, RECIPE, TOKENIZERS, put, read_recipe, trained, write_recipe
 from training.run.machine import peak_memory
 from training.run.origin import COMMITS, note_commit
+from training.run.overrides import TOLD
 
 if TYPE_CHECKING:
     from training.run.fit import Run
 
 LOG, REPORT = "metrics.jsonl", "report.html"
-TOLD = ("minutes", "licence", "about")  # fields that describe a recipe and change no weight
 
 Say = Callable[[str], None]
 

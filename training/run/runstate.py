@@ -1,6 +1,6 @@
 """The state of a run on disk: written atomically, verified when read, with the previous one kept.
 
-One safetensors file a save, named state-<step>-<first 16 digits of its sha256>, so that damage is detected.
+Each save is one safetensors file, named state-<step>-<first 16 digits of its sha256>, so that damage is detected.
 """
 
 from __future__ import annotations
