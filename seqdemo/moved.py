@@ -18,11 +18,13 @@ MODULES = {
     **{f"seqdemo.{name}": f"seqdemo.network.{name}" for name in ("attention", "cells", "cnn", "model")},
     **{f"seqdemo.{name}": "seqdemo.network.coders" for name in ("decoders", "encoders", "network.decoders", "network.encoders")},
     "seqdemo.network.protocol": "seqdemo.network.model",
-    "seqdemo.network.whatif": "seqdemo.network.attention",
+    **dict.fromkeys(("seqdemo.whatif", "seqdemo.network.whatif"), "seqdemo.network.attention"),
     "seqdemo.gradients": "seqdemo.explain.gradients",
     "seqdemo.trace": "seqdemo.explain.replay",
     **dict.fromkeys(("seqdemo.search.recording", "seqdemo.search.slots"), "seqdemo.search.hypotheses"),
+    "seqdemo.products": "seqdemo.network.packed",
     "seqdemo.search.choosers": "seqdemo.search.walk",
+    "seqdemo.search.lockstep": "seqdemo.search.exact",
     "seqdemo.search.ranking": "seqdemo.search.beam",
 }
 

@@ -13,8 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from seqdemo.config import SearchOptions, length_penalty
+from seqdemo.errors import InputError
+
 KEPT, PRUNED, FINISHED = 0, 1, 2
 FATES = ("kept", "pruned", "finished")
+TREE_KINDS = ("i4", "i4", "i4", "f4", "f8", "i2", "i1", "f4")  # of SearchTree's columns
+LEAST = float(np.finfo(np.float32).tiny)  # replaces an attention sum of exactly 0, whose logarithm is -inf
 
 
 def array_to_json(array: np.ndarray) -> dict[str, Any]:
@@ -109,6 +114,11 @@ class SearchTree(Record):
         return tuple(int(self.token[row]) for row in self.path(index))
 
 
+def empty_tree() -> SearchTree:
+    none = np.zeros(0)
+    return SearchTree(*(none.astype(kind) for kind in TREE_KINDS))
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """One output. `total` is the sum of `logps`; `score` is total / penalty(n) + coverage, what ranks it."""
@@ -140,6 +150,68 @@ class SearchError:
     missed: bool | None
     gap: float | None  # score of exact search's best minus that of the beam's best; None where one has no complete output
     sentence: str
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The result of one search for one sentence. `hypotheses` are best first; `certificate` comes with exact search; `options`
+    and `limit` are those of the search."""
+
+    tree: SearchTree
+    hypotheses: tuple[Hypothesis, ...]
+    certificate: Certificate | None = None
+    options: SearchOptions | None = None
+    limit: int = 0
+
+    def complete(self, hypothesis: Hypothesis) -> bool:
+        """Whether it ended or was cut at the limit, in contrast to a search that was stopped."""
+        return hypothesis.finished or 0 < self.limit <= len(hypothesis.tokens)
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """score(y) = sum_t log p(y_t) / penalty(n) + coverage(y), with n = |y| counting <eos> when present and never <bos>.
+
+    penalty: 1 | n^alpha | ((5 + n) / 6)^alpha; coverage(y) = weight * sum_j log min(1, sum_t a_tj) over the real source
+    positions j, never above 0.
+    """
+
+    norm: str
+    alpha: float
+    weight: float
+
+    @staticmethod
+    def of(options: SearchOptions, state: Any) -> Scoring:
+        if options.coverage > 0 and getattr(state, "attended_KS", None) is None:
+            raise InputError("The coverage penalty needs a model with attention; set the coverage to 0 for this one.")
+        return Scoring(options.length_norm, options.alpha, options.coverage)
+
+    def penalty(self, length: Any) -> Any:
+        """The length penalty, for a length of at least 1, so that an empty output is not divided by 0."""
+        length = np.maximum(length, 1.0) if isinstance(length, np.ndarray) else max(float(length), 1.0)
+        return length_penalty(length, self.norm, self.alpha)
+
+    def score(self, total: Any, length: Any, coverage: Any = 0.0) -> Any:
+        return total / self.penalty(length) + coverage
+
+    def reach(self, total: Any, shortest: Any, longest: Any) -> Any:
+        """No hypothesis that continues one of this total and ends between the two lengths can score higher: log
+        probabilities only lower the total, coverage is at most 0, and the penalty is monotone in the length."""
+        ends = total / self.penalty(shortest), total / self.penalty(longest)
+        return np.maximum(*ends) if isinstance(total, np.ndarray) else max(ends)
+
+    def coverage(self, state: Any) -> np.ndarray | None:
+        """weight * sum_j log min(1, attended_j) of every row; None if the weight is 0."""
+        if not self.weight:
+            return None
+        attended_KS = state.attended_KS.double().clamp(LEAST, 1.0).log()
+        memory = getattr(state, "memory", None)
+        if memory is not None:
+            mask_BS = memory.mask_BS
+            mask_KS = mask_BS.repeat_interleave(len(attended_KS) // len(mask_BS), dim=0)
+            attended_KS = attended_KS.masked_fill(~mask_KS, 0.0)
+        coverage_K: np.ndarray = self.weight * attended_KS.sum(1).numpy()
+        return coverage_K
 
 
 def is_attention(name: str) -> bool:

@@ -17,7 +17,7 @@ from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.records import from_json, to_json
 from seqdemo.search import error_between, search
-from seqdemo.search.diverse import under_maximum
+from seqdemo.search.beam import under_maximum
 from tests.search_tables import BOS, EOS, Lookup, Tables, all_outputs, lookup_step, penalty, total_of
 
 Tokens = tuple[int, ...]

@@ -17,7 +17,7 @@ from seqdemo.config import SearchOptions
 from seqdemo.network.coders import DECODERS
 from seqdemo.records import to_json
 from seqdemo.search import UNDER_WAY, SearchResult, search
-from seqdemo.search.lockstep import TOGETHER
+from seqdemo.search.exact import TOGETHER
 from seqdemo.state import grown
 from tests.search_tables import Tables
 from tests.small_models import sentences, small

@@ -25,8 +25,8 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = (
-    {"equations", "errors", "lazy", "moved", "state", "records"},
-    {"child", "config", "edits", "findings", "presets", "text", "images"},
+    {"equations", "errors", "lazy", "moved", "state"},
+    {"child", "config", "records", "edits", "findings", "presets", "text", "images"},
     {"network"},
     {"explain", "checkpoints", "search", "figures"},
     {"hub", "prompts"},
@@ -36,7 +36,7 @@ LAYERS = (
     {"__main__"},
 )
 NARROWER = {
-    "search": {"errors", "state", "records", "config"},
+    "search": {"errors", "lazy", "moved", "state", "records", "config"},
     "figures": {"errors", "lazy", "moved", "records", "equations", "config"},
 }  # all they may import
 WITHOUT_TORCH = ("figures", "lazy", "moved", "records", "errors", "equations", "config")

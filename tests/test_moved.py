@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 
-from seqdemo import checkpoints, figures, hub, moved
+from seqdemo import checkpoints, figures, hub, moved, search
 
 
 @pytest.mark.parametrize("old", sorted(moved.MODULES))
@@ -30,7 +30,10 @@ def test_what_left_a_package_is_found_there_with_a_warning() -> None:
             assert getattr(checkpoints, name) is getattr(hub, name)
     with pytest.warns(DeprecationWarning, match=r"seqdemo\.figures\.saturation is now seqdemo\.figures\.gates"):
         assert figures.saturation is figures.gates
-    for package in (checkpoints, figures):
+    for old, new in (("Found", "SearchResult"), ("search_error", "error_between")):
+        with pytest.warns(DeprecationWarning, match=rf"seqdemo\.search\.{old} is now seqdemo\.search\.{new}"):
+            assert getattr(search, old) is getattr(search, new)
+    for package in (checkpoints, figures, search):
         with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
             package.nothing  # noqa: B018
 

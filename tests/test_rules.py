@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from seqdemo.config import SearchOptions
 from seqdemo.records import to_json
 from seqdemo.search import Required, Rule, SearchResult, search, word_rules
-from seqdemo.search.require import automaton
-from seqdemo.search.rules import RULES, Now, RepetitionPenalty, Rules, rules_of
+from seqdemo.search.rules import RULES, Now, RepetitionPenalty, Rules, automaton, rules_of
 from seqdemo.state import Logits, logp_of
 from tests.search_tables import BOS, EOS, PROCESSORS, Lookup, Tables, check_tree, lookup_step, penalty, total_of
 

@@ -15,12 +15,10 @@ from torch import Tensor
 
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.records import Hypothesis, SearchTree, from_json, to_json
+from seqdemo.records import Hypothesis, Scoring, SearchTree, from_json, to_json
 from seqdemo.search import SearchResult, search, word_rules
-from seqdemo.search.beam import top
-from seqdemo.search.hypotheses import Scoring
 from seqdemo.search.rules import NoRepeats, Now, Rules, rules_of
-from seqdemo.state import Logits
+from seqdemo.state import Logits, top
 from tests.search_tables import (
     BOS,
     CASES,

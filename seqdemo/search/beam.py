@@ -1,42 +1,42 @@
 """Beam search: three choosers that differ in what a finished hypothesis does to the beam.
 
-All rank candidates by the sum of log probabilities, unless another function proposes them (see `diverse`). Length penalty and
-coverage are used where finished hypotheses are compared. Greedy search is `Stay` with one slot.
+All rank candidates by the sum of log probabilities, unless another function proposes them: `Siblings` and `Groups` make them
+differ, `Perturbed` draws them. Finished hypotheses are compared by score. Greedy search is `Stay` with one slot.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cache
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from seqdemo.config import SearchOptions
+from seqdemo.records import Scoring
 from seqdemo.search.hypotheses import (
+    Ahead,
     Candidates,
     Choice,
     Endings,
-    Scoring,
+    Propose,
     Slots,
     best_first,
     empty_slots,
     first_of_each,
+    fresh,
     keep_sentences,
     of_each,
     seat,
+    turns,
+    widened,
 )
-from seqdemo.search.rules import Ahead, refuse_broken
-from seqdemo.state import Logits
+from seqdemo.search.rules import refuse_broken
+from seqdemo.state import Logits, arrays, top
 
 # Up to so many candidates it is quicker to rank each row first and merge; beyond, `_all_at_once`, in single precision, so
 # that two candidates whose totals differ by less than that resolves may change places at the very edge of the beam.
 NARROW = 48
-BLOCKS = range(64, 129)  # sizes of a block
-MANY = 2**15  # for at least so many numbers, a top-k by blocks is faster
 
 
 def candidates(logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates:
@@ -132,23 +132,6 @@ def _in_turns(
     return Candidates(slot_BC, token_BC, logp_BC, total_BC, of_each(ended_BW, slot_BC), of_each(level_BN, place_BC))
 
 
-def turns(total_BN: np.ndarray, level_BN: np.ndarray) -> np.ndarray:
-    """The order in which candidates get places: one of each level in turn, lowest level first; within a level by total."""
-    best_BN = best_first(total_BN)
-    level_BN = of_each(level_BN, best_BN)
-    levels = int(level_BN.max()) + 1
-    before_BNL = (level_BN[:, :, None] == np.arange(levels)).cumsum(1)
-    turn_BN = np.take_along_axis(before_BNL, level_BN[:, :, None], 2)[:, :, 0] * levels + level_BN
-    turn_BN[of_each(total_BN, best_BN) == -math.inf] = levels * (total_BN.shape[1] + 1)
-    return of_each(best_BN, turn_BN.argsort(axis=1, kind="stable"))
-
-
-class Propose(Protocol):
-    """A function that finds the candidates of a step."""
-
-    def __call__(self, logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates: ...
-
-
 class Stay:
     """A finished hypothesis keeps its place in the beam, its total frozen, and competes with the live ones by plain total.
 
@@ -157,11 +140,11 @@ class Stay:
       ended, so a later step has fewer new nodes than candidates.
     * The search stops when the whole beam is finished, or at the length limit.
     * The result is the beam, ranked by score. At the limit unfinished hypotheses are cut: they are returned as unfinished and
-    ranked by score, with the limit as their length. If the options force <eos> there, it is the only token allowed at the last
-    step, at its own log probability.
+      ranked by score, with the limit as their length. If the options force <eos> there, it is the only token allowed at the
+      last step, at its own log probability.
     * If no token may follow any hypothesis of a sentence, they are cut there.
-    * If words are required, hypotheses at every number of missing tokens share the beam (see `_in_turns`). The search then stops
-    when those that miss nothing are finished and no other is more probable, so it may return fewer outputs.
+    * If words are required, hypotheses at every number of missing tokens share the beam (see `_in_turns`). The search then
+      stops when those that miss nothing are finished and no other is more probable, so it may return fewer outputs.
     """
 
     def __init__(
@@ -318,63 +301,96 @@ class Leave(Free):
         self.ended_B = self.ended_B[kept_N]
 
 
-def arrays(tensors: tuple[Tensor, ...]) -> Iterator[np.ndarray]:
-    return (tensor.numpy() for tensor in tensors)
+def ranked_otherwise(logits: Logits, changes: Logits, slots: Slots, count: int) -> Candidates:
+    """The best candidates, ranked by `changes` added to the ranking value of their hypotheses. Their log probabilities are those
+    of `logits`."""
+    found = candidates(changes, slots._replace(total_BW=slots.ranked_by_BW), count)
+    value_BN = logits.values_KV.numpy().reshape(len(found.slot_BC), -1)
+    logp_BC = of_each(value_BN, found.slot_BC * logits.values_KV.shape[1] + found.token_BC)
+    logp_BC = logp_BC - of_each(logits.total_K1.numpy().reshape(slots.total_BW.shape), found.slot_BC)
+    logp_BC[found.total_BC == -math.inf] = -math.inf
+    if found.carried_BC is not None:
+        logp_BC[found.carried_BC & (found.total_BC > -math.inf)] = 0.0
+    total_BC = of_each(slots.total_BW, found.slot_BC) + logp_BC
+    return found._replace(logp_BC=logp_BC, total_BC=total_BC, rank_BC=found.total_BC)
 
 
-def top(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest of each row, largest first, equal ones by lower index (`torch.topk` leaves their order open).
+class Siblings:
+    """Diverse siblings (Li et al. 2016): the k-th best continuation of a hypothesis pays k * rate, from the second step on.
+    What was paid stays paid, also in the score."""
 
-    One more than `count` is computed. Only in rows where it equals the last one taken is the choice ambiguous, and only there
-    are all equals looked up.
+    groups = 1
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates:
+        values_KV = logits.values_KV
+        if (slots.step_BW >= 0).any():
+            value_KC, token_KC = top(values_KV, count)
+            value_KC = value_KC - self.rate * torch.arange(1, value_KC.shape[1] + 1)
+            values_KV = torch.full_like(values_KV, -math.inf).scatter(1, token_KC, value_KC)
+        return ranked_otherwise(logits, Logits(values_KV, logits.total_K1), slots, count)
+
+
+class Groups:
+    """Diverse beam search (Vijayakumar et al. 2016): groups of the beam choose one after the other, and a token costs
+    `strength` for each time that it is among the best candidates of an earlier group at this step, as many as a group holds.
+    What was paid stays paid, also in the score. The columns of a group stand together."""
+
+    def __init__(self, groups: int, width: int, strength: float) -> None:
+        self.groups, self.each, self.strength = groups, width // groups, strength
+
+    def __call__(self, logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates:
+        sentences, held = slots.total_BW.shape
+        values_BGWV = logits.values_KV.reshape(sentences, self.groups, held // self.groups, -1)
+        total_BGW1 = logits.total_K1.reshape(*values_BGWV.shape[:3], 1)
+        said_BV = values_BGWV.new_zeros(sentences, values_BGWV.shape[3])
+        parts = []
+        for group in range(self.groups):
+            own = slice(group * values_BGWV.shape[2], (group + 1) * values_BGWV.shape[2])
+            values_BWV, total_K1 = values_BGWV[:, group], total_BGW1[:, group].reshape(-1, 1)
+            charged_KV = (values_BWV - self.strength * said_BV[:, None]).flatten(0, 1)
+            own_slots = Slots._make(None if leaf is None else leaf[:, own] for leaf in slots)
+            own_logits = Logits(values_BWV.flatten(0, 1), total_K1)
+            found = ranked_otherwise(own_logits, Logits(charged_KV, total_K1), own_slots, count // self.groups)
+            best, says = (torch.from_numpy(part[:, : self.each]) for part in (found.token_BC, fresh(found)))
+            said_BV.scatter_add_(1, best, says.to(said_BV.dtype))
+            parts.append(widened(found._replace(slot_BC=found.slot_BC + own.start), count // self.groups, group))
+        return Candidates(*(np.concatenate(leaves, 1) for leaves in zip(*parts)))
+
+
+class Perturbed:
+    """Stochastic beam search (Kool et al. 2019): the beam holds the outputs of highest perturbed log probability G, which are
+    distinct samples without replacement. Of the root G ~ Gumbel(0); the children c of a hypothesis h, of log probability l_c,
+
+        g_c ~ Gumbel(l_c),   Z = max_c g_c,   G_c = -log(exp(-G_h) - exp(-Z) + exp(-g_c)),
+
+    which are Gumbels of theirs under the condition that the largest is G_h. Where rules forbid tokens, the rest share what
+    is left, as in sampling. Every sentence is drawn with the same random numbers.
     """
-    width = scores_KV.shape[1]
-    count = min(count, width)
-    values_KC, places_KC = largest(scores_KV, min(count + 1, width))
-    values = values_KC.numpy()  # which compares so few numbers sooner than torch
-    if (values[:, 1:] == values[:, :-1]).any():
-        values_KC, places_KC = _settle_ties(scores_KV, values_KC, places_KC, count)
-    return values_KC[:, :count], places_KC[:, :count]
+
+    groups = 1
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __call__(self, logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates:
+        sentences, width = slots.total_BW.shape
+        total_K1, rank_K1 = (torch.from_numpy(part.reshape(-1, 1)) for part in (slots.total_BW, slots.ranked_by_BW))
+        logp_KV = (logits.values_KV - logits.total_K1).double() + total_K1
+        step = int(slots.step_BW.max()) + 1
+        noise_WV = torch.from_numpy(np.random.default_rng((self.seed, step)).gumbel(size=(width, logp_KV.shape[1])))
+        drawn_KV = logp_KV + noise_WV.repeat(sentences, 1)
+        if slots.rank_BW is not None:
+            drawn_KV = under_maximum(drawn_KV, rank_K1)
+            drawn_KV = drawn_KV.masked_fill(logp_KV == -math.inf, -math.inf)
+        more_KV = drawn_KV - rank_K1.clamp(min=torch.finfo(torch.float64).min)
+        return ranked_otherwise(logits, Logits(more_KV, torch.zeros_like(more_KV[:, :1])), slots, count)
 
 
-def largest(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`torch.topk`; over many rows of many numbers in two thirds of its time, by looking only into the `count` blocks of
-    each row with the largest maxima: the others hold none that these do not match."""
-    rows, width = scores_KV.shape
-    block = block_of(width) if scores_KV.numel() >= MANY and scores_KV.is_contiguous() else 0
-    blocks = width // block if block else 0
-    if blocks < 4 * count:
-        return scores_KV.topk(count, dim=1)
-    blocks_NM = scores_KV.view(-1, block)
-    block_KC = blocks_NM.amax(1).view(rows, blocks).topk(count, dim=1, sorted=False).indices
-    first_K1 = torch.arange(rows)[:, None] * blocks
-    values_KC, at_KC = blocks_NM.index_select(0, (block_KC + first_K1).flatten()).view(rows, -1).topk(count, dim=1)
-    return values_KC, block_KC.gather(1, at_KC.div(block, rounding_mode="floor")) * block + at_KC % block
-
-
-@cache
-def block_of(width: int) -> int:
-    """The size of the blocks of a row: it divides the row, and is close to a multiple of 32, because 32 numbers are compared at
-    once."""
-    return min((size for size in BLOCKS if width % size == 0), key=lambda size: size % 32, default=0)
-
-
-def _settle_ties(scores_KV: Tensor, values_KC: Tensor, places_KC: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    places_KC, order_KC = places_KC.sort(dim=1)
-    values_KC, by_value_KC = values_KC.gather(1, order_KC).sort(dim=1, descending=True, stable=True)
-    places_KC = places_KC.gather(1, by_value_KC)
-    if values_KC.shape[1] > count:
-        contested_K = (values_KC[:, count - 1] == values_KC[:, count]) & values_KC[:, count].isfinite()
-        rows = contested_K.nonzero().squeeze(1)
-        if len(rows):
-            places_KC[rows, :count] = _first_equals(scores_KV[rows], values_KC[rows, :count], places_KC[rows, :count])
-    return values_KC, places_KC
-
-
-def _first_equals(scores_NV: Tensor, values_NC: Tensor, places_NC: Tensor) -> Tensor:
-    """The same places, but for each row's smallest value the first places that hold it."""
-    least_N1, count = values_NC[:, -1:], values_NC.shape[1]
-    before_V = torch.arange(scores_NV.shape[1], 0, -1, dtype=torch.int32)
-    first_NC = torch.where(scores_NV == least_N1, before_V, 0).topk(count, dim=1).indices
-    rank_NC = torch.arange(count) - (values_NC > least_N1).sum(1, keepdim=True)
-    return torch.where(rank_NC < 0, places_NC, first_NC.gather(1, rank_NC.clamp(min=0)))
+def under_maximum(drawn_KV: Tensor, largest_K1: Tensor) -> Tensor:
+    """G = -log(exp(-largest) - exp(-Z) + exp(-g)), in the form that does not overflow (appendix B.3 of the paper)."""
+    below_KV = drawn_KV - drawn_KV.amax(1, keepdim=True)  # g - Z
+    v_KV = largest_K1 - drawn_KV + torch.log1p(-below_KV.exp())
+    return largest_K1 - v_KV.clamp(min=0) - torch.log1p((-v_KV.abs()).exp())

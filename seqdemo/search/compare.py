@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.records import SearchError
-from seqdemo.search.hypotheses import SearchResult
+from seqdemo.records import SearchError, SearchResult
 from seqdemo.search.rules import RULES
 
 SAME = 1e-5  # scores computed in batches of different shapes may differ by this much times 1 + |score|

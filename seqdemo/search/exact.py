@@ -1,4 +1,5 @@
-"""Exact search: batched branch and bound over all outputs, with a certificate.
+"""Exact search: batched branch and bound over all outputs, with a certificate. Searches of many sentences share the model's
+steps: each has its own frontier, and their chunks are put into one call.
 
 A prefix y_1..y_d is open while some continuation may still enter the list of the best. Log probabilities are at most 0, so
 totals only fall and nothing below a prefix has a higher total than the prefix: with plain totals a prefix is closed as soon as
@@ -14,25 +15,29 @@ from __future__ import annotations
 import bisect
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate, islice
+from typing import Any
 
 import numpy as np
 import torch
 
 from seqdemo.config import SearchOptions
-from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, SearchTree
-from seqdemo.search.beam import turns
-from seqdemo.search.frontier import Chunk, Held, Nodes, Opening, Rows
-from seqdemo.search.hypotheses import Scoring, SearchResult, empty_tree
-from seqdemo.search.rules import Now, Rules
-from seqdemo.state import Logits, Scores, logp_of, select
+from seqdemo.errors import InputError
+from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, Scoring, SearchResult, SearchTree, empty_tree
+from seqdemo.search.frontier import ROUNDING, Chunk, Held, Nodes, Opening, Rows
+from seqdemo.search.hypotheses import turns
+from seqdemo.search.rules import Now, Rules, refuse_broken
+from seqdemo.state import Logits, Scores, StepFunction, join, logp_of, select
 
 Progress = Callable[[int, float, float], None]
 Cancel = Callable[[], bool]
 
 FIRST_DESCENT = 5  # rows a chunk until the first descent has reached its end, as a beam of this width would go
 CHUNK = 256  # and from then on
+TOGETHER = 128  # rows of a shared call, at most; with more, a row costs no less
+UNDER_WAY = TOGETHER // FIRST_DESCENT  # searches at a time, as each holds states and open prefixes
 
 REASONS = {
     "expansions": "Budget spent after {count}",
@@ -55,7 +60,7 @@ class ExactSearch:
 
     * The first descent goes down with the five best continuations at each length, as a beam would (where words are required,
       at every number of missing tokens), which gives a good list early. After it, the deepest open prefixes are expanded
-      first, best first among them, up to 256 at a time.
+      first, the best of them first, up to 256 at a time.
     * It looks for the best n = `nbest` of all outputs. Each further one widens the search, so ask for one if time matters.
     * Outputs are those that end within the limit and, unless the limit forces <eos>, those cut at the limit.
     * The tree has every prefix that was expanded, every output that was among the best when it was found, and of each prefix
@@ -268,3 +273,82 @@ class ExactSearch:
         if self.scoring.norm != "none":
             return f"{ahead} With length normalisation a longer output may always catch up, so this bound is loose."
         return ahead
+
+
+def search_exactly(
+    step: StepFunction,
+    state: Any,
+    options: SearchOptions,
+    rules: Sequence[Rules],
+    scoring: Scoring,
+    limits: Sequence[int],
+    given: Sequence[Sequence[int]],
+    **more: Any,
+) -> list[SearchResult]:
+    """Exact search of each sentence, whose rules, limit and given tokens these are. `more` goes to each `ExactSearch`."""
+    start = Held(state, len(limits), 1, scoring.coverage(state))
+    searches = (
+        ExactSearch(start, sentence, options, own, scoring, limit, given=text, **more)
+        for sentence, (own, limit, text) in enumerate(zip(rules, limits, given))
+    )
+    return run_together(step, searches, scoring)
+
+
+def run_together(step: StepFunction, searches: Iterable[ExactSearch], scoring: Scoring) -> list[SearchResult]:
+    """The result of each search, in order. If too many are running, a search begins when an earlier one has ended."""
+    numbered = enumerate(searches)
+    going: list[tuple[int, ExactSearch]] = []
+    found: dict[int, SearchResult] = {}
+    while True:
+        going += islice(numbered, UNDER_WAY - len(going))
+        if not going:
+            return [found[number] for number in range(len(found))]
+        expand(step, company([search for _, search in going]), scoring)
+        found.update((number, search.found()) for number, search in going if not search.going)
+        going = [(number, search) for number, search in going if search.going]
+
+
+def company(searches: list[ExactSearch]) -> list[ExactSearch]:
+    """The searches that share the next call: the one with the widest chunk and the next widest, while at least half of all rows
+    are used."""
+    widest_first = sorted(searches, key=lambda search: -len(search.chunk.token_K))
+    width = len(widest_first[0].chunk.token_K)
+    fitting = widest_first[: max(1, TOGETHER // width)]
+    rows = accumulate(len(search.chunk.token_K) for search in fitting)
+    return fitting[: sum(2 * filled >= width * places for places, filled in enumerate(rows, 1))]
+
+
+def expand(step: StepFunction, searches: list[ExactSearch], scoring: Scoring) -> None:
+    """Expand the chunks of all these searches in one call. Its rows are sentence-major and as many for each sentence, so a
+    shorter chunk is filled up with copies of its first row, which are ignored."""
+    by_state: dict[int, list[ExactSearch]] = {}
+    for search in searches:
+        by_state.setdefault(id(search.chunk.held), []).append(search)
+    width = max(len(search.chunk.token_K) for search in searches)
+    parts = [rows_of([search.chunk for search in group], width) for group in by_state.values()]
+    searches = [search for group in by_state.values() for search in group]
+    token_K = filled([search.chunk.token_K for search in searches], width)
+    scores, state = step(torch.from_numpy(token_K), parts[0] if len(parts) == 1 else join(parts))
+    table_KV = logp_of(scores).numpy()
+    if not table_KV.max() <= ROUNDING:
+        refuse_broken(Logits.of(scores))
+        raise InputError("Exact search needs log probabilities, which are never above 0; this step gave one that is.")
+    held = Held(state, len(searches), width, scoring.coverage(state))
+    for first, search in zip(range(0, len(token_K), width), searches):
+        search.expand(table_KV[first : first + len(search.chunk.token_K)], scores, held, first)
+
+
+def rows_of(chunks: list[Chunk], width: int) -> Any:
+    """The rows of a state that these chunks continue. All of them continue the same state."""
+    held = chunks[0].held
+    sentences = [chunk.sentence for chunk in chunks]
+    everyone = sentences == list(range(held.sentences))
+    if everyone and held.width == width == 1:
+        return held.state
+    row_K = torch.from_numpy(filled([chunk.row_K for chunk in chunks], width))
+    return select(held.state, row_K, None if everyone else torch.tensor(sentences))
+
+
+def filled(parts: list[np.ndarray], width: int) -> np.ndarray:
+    """The parts joined, each filled up to this width with copies of its first row."""
+    return np.concatenate([piece for part in parts for piece in (part, part[:1].repeat(width - len(part)))])

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqdemo.records import SearchTree
-from seqdemo.search.hypotheses import TREE_KINDS, empty_tree
+from seqdemo.records import TREE_KINDS, SearchTree, empty_tree
 
 LAST_RANK = np.iinfo(TREE_KINDS[5]).max
 ROUNDING = 1e-6  # a first filter in single precision keeps this much more than the filter in double precision

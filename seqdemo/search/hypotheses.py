@@ -8,22 +8,18 @@ so few numbers, NumPy starts an operation in half of torch's time.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import torch
+from torch import Tensor
 
-from seqdemo.config import SearchOptions, length_penalty
-from seqdemo.errors import InputError
-from seqdemo.records import FINISHED, KEPT, PRUNED, Certificate, Hypothesis, SearchTree
-from seqdemo.search.rules import Ahead
-from seqdemo.state import Logits
+from seqdemo.records import FINISHED, KEPT, PRUNED, TREE_KINDS, Hypothesis, SearchResult, SearchTree, empty_tree
+from seqdemo.search.rules import Now, Rules
+from seqdemo.state import Logits, select
 
-LEAST = torch.finfo(torch.float32).tiny  # replaces an attention sum of exactly 0, whose logarithm is -inf
-TREE_KINDS = ("i4", "i4", "i4", "f4", "f8", "i2", "i1", "f4")  # of SearchTree's columns
 End = tuple[int, int]  # the step and the column at which a hypothesis ends
 
 
@@ -76,6 +72,32 @@ class Endings(NamedTuple):
     column_BN: np.ndarray
 
 
+class Ahead(NamedTuple):
+    """What each candidate of a step would miss of what the rules require."""
+
+    rules: Rules
+    now: Now
+    states: tuple[Any, ...]
+
+    @property
+    def pieces_A(self) -> Tensor:
+        """The tokens that can lower it."""
+        return self.rules.pieces
+
+    def missing(self, rows_N: Tensor, tokens_N: Tensor) -> Tensor:
+        """How many tokens each of these rows misses after it said its token."""
+        then = Now(self.now.written + 1, self.now.given_K[rows_N], self.now.room_K[rows_N] - 1, self.now.eos)
+        missing_N = self.rules.missing(then, self.rules.after(select(self.states, rows_N), tokens_N))
+        assert missing_N is not None
+        return missing_N
+
+
+class Propose(Protocol):
+    """A function that finds the candidates of a step."""
+
+    def __call__(self, logits: Logits, slots: Slots, count: int, ahead: Ahead | None = None) -> Candidates: ...
+
+
 class Chooser(Protocol):
     """Decides which candidates go on. `slots` always holds the hypotheses of the rows the model sees next."""
 
@@ -102,6 +124,33 @@ def best_first(score_BN: np.ndarray) -> np.ndarray:
     """The places of each sentence's scores, the highest first, equal ones by lower place."""
     place_BN: np.ndarray = np.argsort(-score_BN, axis=1, kind="stable")
     return place_BN
+
+
+def turns(total_BN: np.ndarray, level_BN: np.ndarray) -> np.ndarray:
+    """The order in which candidates get places: one of each level in turn, lowest level first; within a level by total."""
+    best_BN = best_first(total_BN)
+    level_BN = of_each(level_BN, best_BN)
+    levels = int(level_BN.max()) + 1
+    before_BNL = (level_BN[:, :, None] == np.arange(levels)).cumsum(1)
+    turn_BN = np.take_along_axis(before_BNL, level_BN[:, :, None], 2)[:, :, 0] * levels + level_BN
+    turn_BN[of_each(total_BN, best_BN) == -math.inf] = levels * (total_BN.shape[1] + 1)
+    return of_each(best_BN, turn_BN.argsort(axis=1, kind="stable"))
+
+
+def fresh(found: Candidates) -> np.ndarray:
+    """Which candidates add a token."""
+    real_BC: np.ndarray = found.total_BC > -math.inf
+    return real_BC if found.carried_BC is None else real_BC & ~found.carried_BC
+
+
+def widened(found: Candidates, columns: int, group: int) -> Candidates:
+    """The candidates of a group with its number, and as many columns in every step."""
+    carried_BC = np.zeros(found.slot_BC.shape, bool) if found.carried_BC is None else found.carried_BC
+    level_BC = np.full(found.slot_BC.shape, group)
+    lacking = ((0, 0), (0, columns - found.slot_BC.shape[1]))
+    none = {"total_BC": -math.inf, "rank_BC": -math.inf, "level_BC": group}
+    leaves = found._replace(carried_BC=carried_BC, level_BC=level_BC)._asdict()
+    return Candidates(**{name: np.pad(leaf, lacking, constant_values=none.get(name, 0)) for name, leaf in leaves.items()})
 
 
 def empty_slots(sentences: int, width: int) -> Slots:
@@ -145,52 +194,6 @@ def first_of_each(sentences: int, columns: int, width: int, groups: int) -> np.n
     return np.broadcast_to(first_W, (sentences, len(first_W)))
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """score(y) = sum_t log p(y_t) / penalty(n) + coverage(y), with n = |y| counting <eos> when present and never <bos>.
-
-    penalty: 1 | n^alpha | ((5 + n) / 6)^alpha; coverage(y) = weight * sum_j log min(1, sum_t a_tj) over the real source
-    positions j, never above 0.
-    """
-
-    norm: str
-    alpha: float
-    weight: float
-
-    @staticmethod
-    def of(options: SearchOptions, state: Any) -> Scoring:
-        if options.coverage > 0 and getattr(state, "attended_KS", None) is None:
-            raise InputError("The coverage penalty needs a model with attention; set the coverage to 0 for this one.")
-        return Scoring(options.length_norm, options.alpha, options.coverage)
-
-    def penalty(self, length: Any) -> Any:
-        """The length penalty, for a length of at least 1, so that an empty output is not divided by 0."""
-        length = np.maximum(length, 1.0) if isinstance(length, np.ndarray) else max(float(length), 1.0)
-        return length_penalty(length, self.norm, self.alpha)
-
-    def score(self, total: Any, length: Any, coverage: Any = 0.0) -> Any:
-        return total / self.penalty(length) + coverage
-
-    def reach(self, total: Any, shortest: Any, longest: Any) -> Any:
-        """No hypothesis that continues one of this total and ends between the two lengths can score higher: log
-        probabilities only lower the total, coverage is at most 0, and the penalty is monotone in the length."""
-        ends = total / self.penalty(shortest), total / self.penalty(longest)
-        return np.maximum(*ends) if isinstance(total, np.ndarray) else max(ends)
-
-    def coverage(self, state: Any) -> np.ndarray | None:
-        """weight * sum_j log min(1, attended_j) of every row; None if the weight is 0."""
-        if not self.weight:
-            return None
-        attended_KS = state.attended_KS.double().clamp(LEAST, 1.0).log()
-        memory = getattr(state, "memory", None)
-        if memory is not None:
-            mask_BS = memory.mask_BS
-            mask_KS = mask_BS.repeat_interleave(len(attended_KS) // len(mask_BS), dim=0)
-            attended_KS = attended_KS.masked_fill(~mask_KS, 0.0)
-        coverage_K: np.ndarray = self.weight * attended_KS.sum(1).numpy()
-        return coverage_K
-
-
 class Turn(NamedTuple):
     """One step of the search: the sentences, their candidates and the chosen columns."""
 
@@ -209,22 +212,6 @@ class Walked(NamedTuple):
     columns: np.ndarray
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The result of one search for one sentence. `hypotheses` are best first; `certificate` comes with exact search; `options`
-    and `limit` are those of the search."""
-
-    tree: SearchTree
-    hypotheses: tuple[Hypothesis, ...]
-    certificate: Certificate | None = None
-    options: SearchOptions | None = None
-    limit: int = 0
-
-    def complete(self, hypothesis: Hypothesis) -> bool:
-        """Whether it ended or was cut at the limit, in contrast to a search that was stopped."""
-        return hypothesis.finished or 0 < self.limit <= len(hypothesis.tokens)
-
-
 class Field(NamedTuple):
     """All turns of a walk as arrays: sentence x step x candidate (or x slot). Unused places have total -inf."""
 
@@ -236,11 +223,6 @@ class Field(NamedTuple):
     level: np.ndarray
     rank: np.ndarray  # what ranks it
     column: np.ndarray
-
-
-def empty_tree() -> SearchTree:
-    none = np.zeros(0)
-    return SearchTree(*(none.astype(kind) for kind in TREE_KINDS))
 
 
 def assemble(walked: Walked, chooser: Chooser, eos: int, nbest: int, record: bool) -> list[SearchResult]:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from seqdemo.config import SearchOptions
-from seqdemo.search.beam import arrays, top
-from seqdemo.search.hypotheses import Candidates, Choice, Endings, Scoring, empty_slots, keep_sentences, seat
-from seqdemo.search.rules import Ahead, refuse_broken
-from seqdemo.state import Logits
+from seqdemo.records import Scoring
+from seqdemo.search.hypotheses import Ahead, Candidates, Choice, Endings, empty_slots, keep_sentences, seat
+from seqdemo.search.rules import refuse_broken
+from seqdemo.state import Logits, arrays, top
 
 SURE = 1e-6  # tolerance for rounding when top-p compares a mass with p
 BELOW_ONE = 1 - 1e-9  # keeps u * mass below the mass, so that a token of probability 0 is never drawn

@@ -16,14 +16,11 @@ import torch
 
 from seqdemo.config import BOS, EOS, SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.search.beam import Free, Leave, Propose, Stay, candidates
-from seqdemo.search.diverse import Groups, Perturbed, Siblings
-from seqdemo.search.exact import Cancel, ExactSearch, Progress
-from seqdemo.search.frontier import Held
-from seqdemo.search.hypotheses import Chooser, Scoring, SearchResult, Turn, Walked, assemble, of_each
-from seqdemo.search.lockstep import run_together
-from seqdemo.search.require import Required, Spelling, Words
-from seqdemo.search.rules import Ahead, Banned, Forced, Now, Only, Rule, Rules, rules_of
+from seqdemo.records import Scoring, SearchResult
+from seqdemo.search.beam import Free, Groups, Leave, Perturbed, Siblings, Stay, candidates
+from seqdemo.search.exact import Cancel, Progress, search_exactly
+from seqdemo.search.hypotheses import Ahead, Chooser, Propose, Turn, Walked, assemble, of_each
+from seqdemo.search.rules import Banned, Forced, Now, Only, Required, Rule, Rules, Spelling, Words, rules_of
 from seqdemo.search.sampling import Sample
 from seqdemo.state import Logits, StepFunction, select
 
@@ -68,13 +65,9 @@ def search(
     texts = [tuple(text) for text in given] or [()] * sentences
     rules = [*rules_of(options), *rules]
     if options.strategy == "exact":
-        start = Held(state, sentences, 1, scoring.coverage(state))
+        all_rules = [Rules([*rules, *extra]) for extra in own or [()] * sentences]
         told: dict[str, Any] = {"bos": bos, "eos": eos, "progress": progress, "cancel": cancel, "record": record}
-        searches = (
-            ExactSearch(start, sentence, options, Rules([*rules, *extra]), scoring, limit, given=text, **told)
-            for sentence, (limit, text, extra) in enumerate(zip(limits, texts, own or [()] * sentences))
-        )
-        found = run_together(step, searches, scoring)
+        found = search_exactly(step, state, options, all_rules, scoring, limits, texts, **told)
     else:
         in_force = Rules([*rules, *(Only(rule, sentence) for sentence, extra in enumerate(own) for rule in extra)])
         chooser = CHOOSERS[options.strategy](Wanted(options, limits, scoring, eos, record))
