@@ -71,6 +71,15 @@ def test_bundled_comes_before_the_hub(hub: Hub, good_folder: Path, monkeypatch: 
     assert not hub.log
 
 
+def test_a_revision_of_a_folder_is_refused_with_a_sentence(hub: Hub, good_folder: Path) -> None:
+    shutil.copytree(good_folder, checkpoints.shipped_folder() / "small")
+    for name in ("small", good_folder, f"{good_folder}"):
+        for load in (models.load, models.Seq2Seq.from_pretrained):
+            with pytest.raises(InputError, match="is a folder here, which has one version; leave the revision out"):
+                load(name, "v1.0")
+    assert not hub.log
+
+
 def test_an_account_stands_in_for_missing_checkpoints_at_the_pinned_commit(
     hub: Hub, good_files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,10 +56,12 @@ def resolve(name: str | Path, revision: str | None, anonymous: bool = False, ref
     if isinstance(name, str) and "://" in name:
         raise InputError(f"A repository on the Hub is written user/name, without its address: {shown(name)}.")
     if isinstance(name, Path) or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        refuse_revision(name, revision)
         return Place(Path(name).expanduser())
     if "/" in name:
         return Repository(*checked_id(name, revision), name, anonymous, refresh)
     if NAME.fullmatch(name) and (shipped_folder() / name / CONFIG).is_file():
+        refuse_revision(name, revision)
         return Place(shipped_folder() / name, name=name, trusted=True)
     owner = hub_owner()
     if owner and NAME.fullmatch(name):
@@ -67,6 +69,11 @@ def resolve(name: str | Path, revision: str | None, anonymous: bool = False, ref
     raise InputError(
         f"There is no checkpoint {shown(name)}; there are {', '.join(names()) or NONE_HERE}. A folder is written ./folder."
     )
+
+
+def refuse_revision(name: str | Path, revision: str | None) -> None:
+    if revision:
+        raise InputError(f"{name} is a folder here, which has one version; leave the revision out, or say user/name on the Hub.")
 
 
 def checked_id(repo: str, revision: str | None) -> tuple[str, str]:
