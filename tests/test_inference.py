@@ -215,6 +215,19 @@ def test_what_is_read_of_its_parameters_is_a_copy(what: str, inside: bool) -> No
     assert found(constant) == before and all(parameter.any() for parameter in constant.parameters())
 
 
+@pytest.mark.parametrize("make", [small, small_language, lambda: small(cell="gru", decoder="context-each", encoder_layers=2)])
+def test_search_and_replay_agree_even_after_a_write_that_torch_lets_through(make: Callable[[], Network]) -> None:
+    constant = make().for_inference()
+    for parameter in constant.parameters():
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+            parameter[...].mul_(-2)
+        with torch.inference_mode():
+            parameter[...].mul_(-2)
+    for strategy in ("greedy", "beam", "exact"):
+        tokens, total = found(constant, strategy)
+        assert replayed(constant, tokens) == pytest.approx(total, abs=1e-5 * (1 + abs(total)))
+
+
 def test_copies_and_pickles_of_it_are_for_inference_too() -> None:
     constant = small().for_inference()
     for again in (copy.deepcopy(constant), pickle.loads(pickle.dumps(constant)), constant.for_inference()):

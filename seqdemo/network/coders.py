@@ -23,7 +23,7 @@ from seqdemo.config import ModelConfig
 from seqdemo.edits import DIRECTIONS
 from seqdemo.network.attention import SCORES, WhatIf, attend, edited, half_drawn, likeliest, padding
 from seqdemo.network.cells import CELLS, LSTM, Ask, Cell, LSTMForgetBias, Stack, State, keep, unroll
-from seqdemo.network.packed import WholeLSTM, packable, tanh
+from seqdemo.network.packed import WholeLSTM, linear_map, packable, tanh
 from seqdemo.state import Memory, Seen, Step, Told
 
 PLAIN_LSTMS = (LSTM, LSTMForgetBias)
@@ -111,7 +111,7 @@ class TextEncoder(nn.Module):
         if whole and not (ask_at or closely):
             return whole(x_BSE), {}
         cell = self.cell(layer, direction)
-        zx_BSG = cell.project(x_BSE)
+        zx_BSG = linear_map(x_BSE, cell.W, whole.sent_b) if whole else cell.project(x_BSE)  # the same numbers in either way
         start_BH = zx_BSG.new_zeros(len(x_BSE), self.hidden)
         here_BS = torch.arange(x_BSE.shape[1], device=x_BSE.device).expand(len(x_BSE), -1)
         states, seen = unroll(cell, zx_BSG, cell.initial(start_BH), ask_at, here_BS if turned_BS is None else turned_BS)
@@ -144,7 +144,7 @@ class DecoderState(NamedTuple):
     layers: tuple[State, ...]
     position_K: Tensor  # how many tokens this row has read
     memory: Memory | None = None  # None: nothing was read, as in a language model
-    feed_KR: Tensor | None = None  # attend-after: the features before, fed back
+    feed_KR: Tensor | None = None  # attend-after: the features of the step before
     attended_KS: Tensor | None = None  # with attention: the sum of its rows so far
 
 

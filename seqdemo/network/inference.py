@@ -101,7 +101,7 @@ def refuse_setting(module: Any, name: str, value: Any = None) -> None:
 
 
 class Fixed:
-    """What makes a class of modules one for the parts of a network for inference."""
+    """Makes a class of modules refuse changes, for the parts of a network for inference."""
 
     train, _apply, __setattr__, __delattr__ = refuse_training, refuse_moving, refuse_setting, refuse_setting
 
@@ -114,8 +114,9 @@ def fixed(kind: type[nn.Module]) -> type[nn.Module]:
 
 class Constant(nn.Parameter):
     """A parameter of a network for inference. It refuses `data` and every method that writes in place; `detach()` and `numpy()`
-    give copies of its numbers. Not prevented is what torch does below that: a write to a view of it (`parameter[0].zero_()`), to
-    `out=parameter`, or to its storage. To check for it would take time at every step."""
+    give copies of its numbers. It does not prevent what torch does below that: a write to a view of it (`parameter[0].zero_()`,
+    in inference mode), to `out=parameter`, or to its storage, because a check would take time at every step. Search and replay
+    then still agree."""
 
     @property
     def data(self) -> Any:

@@ -22,8 +22,8 @@ FEW_NUMBERS = 1536  # below, starting an operation costs more than its arithmeti
 FEW_PRODUCTS = 2**18  # up to so many multiplications torch starts sooner than oneDNN; smaller weights stay in float32
 MINUS_ONE = torch.tensor(-1.0)
 LEVELS = torch.tensor(127.0)  # of int8, up and down
-MIDDLE = 128  # of uint8: what 0 becomes
-HALF_UP = torch.tensor(MIDDLE + 0.5)  # cutting off after adding a half rounds
+MIDDLE = 128  # the uint8 that stands for 0
+HALF_UP = torch.tensor(MIDDLE + 0.5)  # adding a half and cutting off the fraction rounds
 NEEDED = {  # one of these instructions, as torch.cpu.get_capabilities() names them
     "float32": (),
     "bfloat16": ("avx512_bf16", "amx_bf16"),
@@ -233,11 +233,12 @@ PRODUCTS: dict[Any, Callable[..., Tensor | None]] = {
 
 class WholeLSTM:
     """An LSTM over a whole sequence as one oneDNN operation, two to four times as fast as its steps. It does not return gates.
-    W, U and b are those of a cell, with its order of blocks: i, f, o, g."""
+    W, U and b are those of a cell, with its order of blocks: i, f, o, g. `sent_b` is a copy of b in this order."""
 
     KIND = 2  # of torch's recurrent operations: an LSTM
 
     def __init__(self, W: Tensor, U: Tensor, b: Tensor) -> None:
+        self.sent_b = b.detach().clone()
         W, U, b = (torch.cat([i, f, g, o]) for i, f, o, g in (rows.detach().chunk(4) for rows in (W, U.t(), b)))
         self.hidden, self.b, self.no_second_b = len(b) // 4, b, torch.zeros_like(b)
         self.W, self.U = torch.ops.mkldnn._reorder_mkldnn_rnn_layer_weight(W, U, self.hidden, False, True, False)
