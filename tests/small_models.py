@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seqdemo.config import BOS, EOS, PAD, ModelConfig
+from seqdemo.checkpoints import save
+from seqdemo.config import BOS, EOS, PAD, ModelConfig, SearchOptions
 from seqdemo.network.model import LanguageModel, Network, Seq2Seq, log_probabilities
+from seqdemo.search import search
 from seqdemo.text import SPECIALS, Characters
 
 VOCABULARY = 23
@@ -82,6 +85,33 @@ def learn(network: Network, wanted: Callable[[Tensor], Tensor], steps: int, rate
         loss.backward()
         optimizer.step()
     return network.eval()
+
+
+def learnt(folder: Path, kind: type[Network], shape: dict[str, Any], wanted: Callable[[Tensor], Tensor], **how: Any) -> Path:
+    """A network of this kind that has learnt what `wanted` makes of short strings, saved."""
+    torch.manual_seed(0)
+    network = kind(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **shape))  # type: ignore[call-arg]
+    learn(network, wanted, **how)
+    return save(folder, network, {"name": "toy", "task": "transliterate"}, LETTERS, LETTERS)
+
+
+def check_every_search(bare: Any, source_BS: Tensor, fast: bool) -> None:
+    """Every kind of search runs, and exact search finds the best of all outputs."""
+    bare.readout.weight.mul_(3)
+    network = bare.for_inference() if fast else bare
+    for options in (
+        SearchOptions(strategy="greedy"),
+        SearchOptions(beam=4),
+        SearchOptions(beam=4, finished="free"),
+        SearchOptions(strategy="sample", samples=3),
+        SearchOptions(strategy="exact", nbest=1),
+    ):
+        step, state = network.stepper(network.read(source_BS, source_BS != PAD))
+        found = search(step, state, len(source_BS), options, [4] * len(source_BS))
+    for source_S, exact in zip(source_BS, found):
+        total, tokens = best_of_all(bare, source_S[source_S != PAD][None], 4)
+        assert exact.certificate is not None and exact.certificate.proved and exact.hypotheses[0].tokens == tokens
+        assert abs(exact.hypotheses[0].total - total) <= 1e-4
 
 
 def best_of_all(network: Network, source_1S: Tensor, limit: int) -> tuple[float, tuple[int, ...]]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from seqdemo import checkpoints, connectivity, erase, gradient_norms
+from seqdemo import connectivity, erase, gradient_norms
 from seqdemo import hub as models
 from seqdemo.config import EOS, PAD, ModelConfig, SearchOptions
 from seqdemo.edits import AttentionBlend, ClampGate
@@ -20,7 +20,7 @@ from seqdemo.network.attention import WhatIf
 from seqdemo.network.single import Single
 from seqdemo.playground import replay, run
 from seqdemo.search import search
-from tests.small_models import LETTERS, VOCABULARY, best_of_all, learn, sentences, stir, targets
+from tests.small_models import VOCABULARY, check_every_search, learnt, sentences, stir, targets
 
 SHAPE = {"decoder": "single", "bidirectional": False, "encoder_hidden": 20, "decoder_hidden": 20, "embedding": 12, "features": 8}
 LENGTHS = (6, 2, 4)
@@ -91,23 +91,7 @@ def test_what_it_reads_and_writes_trains_the_same_weights() -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("fast", [False, True], ids=["bare", "for inference"])
 def test_every_search_works_and_exact_search_finds_the_best(fast: bool) -> None:
-    bare = small_single(target_vocabulary=6, source_vocabulary=6)
-    bare.readout.weight.mul_(3)
-    network = bare.for_inference() if fast else bare
-    source_BS = torch.tensor([[4, 5, 4], [5, 5, PAD]])
-    for options in (
-        SearchOptions(strategy="greedy"),
-        SearchOptions(beam=4),
-        SearchOptions(beam=4, finished="free"),
-        SearchOptions(strategy="sample", samples=3),
-        SearchOptions(strategy="exact", nbest=1),
-    ):
-        step, state = network.stepper(network.read(source_BS, source_BS != PAD))
-        found = search(step, state, 2, options, [4, 4])
-    for row, exact in enumerate(found):
-        total, tokens = best_of_all(bare, source_BS[row : row + 1, : 3 - row], 4)
-        assert exact.certificate is not None and exact.certificate.proved and exact.hypotheses[0].tokens == tokens
-        assert exact.hypotheses[0].total == pytest.approx(total, abs=1e-4)
+    check_every_search(small_single(target_vocabulary=6, source_vocabulary=6), torch.tensor([[4, 5, 4], [5, 5, PAD]]), fast)
 
 
 @torch.no_grad()
@@ -122,18 +106,14 @@ def test_no_repeats_counts_only_what_it_wrote() -> None:
 
 
 @pytest.fixture(scope="module")
-def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One GRU that has learnt to write a short string again, saved."""
-    torch.manual_seed(0)
+def single(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One GRU that has learnt to write a short string again."""
     sizes = {**SHAPE, "cell": "gru", "encoder_hidden": 64, "decoder_hidden": 64, "embedding": 16, "features": 0}
-    network = Single(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **sizes))  # type: ignore[arg-type]
-    learn(network, lambda source_BS: source_BS, steps=300, rate=0.005)
-    config = {"name": "toy-single", "task": "transliterate"}
-    return checkpoints.save(tmp_path_factory.mktemp("learnt"), network, config, LETTERS, LETTERS)
+    return learnt(tmp_path_factory.mktemp("learnt"), Single, sizes, lambda source_BS: source_BS, steps=300, rate=0.005)
 
 
-def test_it_learns_is_saved_and_is_looked_into(learnt: Path) -> None:
-    checkpoint = models.load(learnt)
+def test_it_learns_is_saved_and_is_looked_into(single: Path) -> None:
+    checkpoint = models.load(single)
     assert isinstance(checkpoint.model, Single)
     done = run(checkpoint, "abd", SearchOptions(beam=3))
     assert done.texts[0] == "abd"
@@ -146,8 +126,8 @@ def test_it_learns_is_saved_and_is_looked_into(learnt: Path) -> None:
     assert run(checkpoint, "abd", edits=(ClampGate("encoder", "hidden", 0.0),)).texts != done.texts
 
 
-def test_what_an_output_hangs_on(learnt: Path) -> None:
-    checkpoint = models.load(learnt)
+def test_what_an_output_hangs_on(single: Path) -> None:
+    checkpoint = models.load(single)
     done = run(checkpoint, "abd")
     tokens = done.hypotheses[0].tokens
     slope_SE = connectivity(checkpoint, done, tokens, 0)
@@ -157,8 +137,8 @@ def test_what_an_output_hangs_on(learnt: Path) -> None:
     assert erase(checkpoint, done, tokens).change[0].argmax() == 0
 
 
-def test_what_it_has_not_is_refused_with_a_sentence(learnt: Path) -> None:
-    checkpoint = models.load(learnt)
+def test_what_it_has_not_is_refused_with_a_sentence(single: Path) -> None:
+    checkpoint = models.load(single)
     done = run(checkpoint, "abd")
     with pytest.raises(InputError, match="This model has no attention to edit"):
         run(checkpoint, "abd", edits=(AttentionBlend(1.0),))

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import nn
 
-from seqdemo import checkpoints
 from seqdemo import hub as models
 from seqdemo.config import BOS, ModelConfig, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, ClampGate
@@ -19,9 +18,8 @@ from seqdemo.errors import InputError
 from seqdemo.network.attention import WhatIf
 from seqdemo.network.transformer import Heads, Transformer, positions
 from seqdemo.playground import replay, run
-from seqdemo.search import search
 from seqdemo.state import join, select
-from tests.small_models import LETTERS, VOCABULARY, best_of_all, learn, sentences, stir, targets
+from tests.small_models import VOCABULARY, check_every_search, learnt, sentences, stir, targets
 
 SHAPE = {"decoder": "transformer", "embedding": 16, "attention_heads": 4, "feed_forward": 24, "features": 0}
 
@@ -134,40 +132,19 @@ def test_padding_changes_nothing_and_rows_of_different_depth_go_together() -> No
 @torch.no_grad()
 @pytest.mark.parametrize("fast", [False, True], ids=["bare", "for inference"])
 def test_every_search_works_and_exact_search_finds_the_best(fast: bool) -> None:
-    bare = small_transformer(target_vocabulary=6, source_vocabulary=6)
-    with torch.no_grad():
-        bare.readout.weight.mul_(3)
-    network = bare.for_inference() if fast else bare
-    source_BS = torch.tensor([[4, 5, 4], [5, 5, 4]])
-    found = {}
-    for options in (
-        SearchOptions(strategy="greedy"),
-        SearchOptions(beam=4),
-        SearchOptions(beam=4, finished="free"),
-        SearchOptions(strategy="sample", samples=3),
-        SearchOptions(strategy="exact", nbest=1),
-    ):
-        step, state = network.stepper(network.read(source_BS, torch.ones_like(source_BS).bool()))
-        found[options.strategy] = search(step, state, 2, options, [4, 4])
-    for row, exact in enumerate(found["exact"]):
-        total, tokens = best_of_all(bare, source_BS[row : row + 1], 4)
-        assert exact.certificate.proved and exact.hypotheses[0].tokens == tokens
-        assert exact.hypotheses[0].total == pytest.approx(total, abs=1e-4)
+    check_every_search(small_transformer(target_vocabulary=6, source_vocabulary=6), torch.tensor([[4, 5, 4], [5, 5, 4]]), fast)
 
 
 @pytest.fixture(scope="module")
-def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Transformer that has learnt to turn short strings round, saved."""
-    torch.manual_seed(0)
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Transformer that has learnt to turn short strings round."""
     sizes = {"embedding": 32, "attention_heads": 2, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
-    network = Transformer(ModelConfig(len(LETTERS), source_vocabulary=len(LETTERS), **{**SHAPE, **sizes}))  # type: ignore[arg-type]
-    learn(network, lambda source_BS: source_BS.flip(1), steps=250, rate=0.003)
-    config = {"name": "toy-transformer", "task": "transliterate"}
-    return checkpoints.save(tmp_path_factory.mktemp("learnt"), network, config, LETTERS, LETTERS)
+    shape, folder = {**SHAPE, **sizes}, tmp_path_factory.mktemp("learnt")
+    return learnt(folder, Transformer, shape, lambda source_BS: source_BS.flip(1), steps=250, rate=0.003)
 
 
-def test_it_learns_is_saved_and_is_looked_into(learnt: Path) -> None:
-    checkpoint = models.load(learnt)
+def test_it_learns_is_saved_and_is_looked_into(transformer: Path) -> None:
+    checkpoint = models.load(transformer)
     assert isinstance(checkpoint.model, Transformer)
     done = run(checkpoint, "abdc", SearchOptions(beam=3))
     assert done.texts[0] == "cdba"
@@ -179,8 +156,8 @@ def test_it_learns_is_saved_and_is_looked_into(learnt: Path) -> None:
     assert trace.gates == {}
 
 
-def test_what_ifs_name_a_layer_and_a_head(learnt: Path) -> None:
-    checkpoint = models.load(learnt)
+def test_what_ifs_name_a_layer_and_a_head(transformer: Path) -> None:
+    checkpoint = models.load(transformer)
     before = run(checkpoint, "abdc")
     row = AttentionRow(0, (1.0, 0.0, 0.0, 0.0), layer=1, head=1)
     after = run(checkpoint, "abdc", edits=(row,))
