@@ -44,70 +44,31 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AttentionBlend": "edits",
-    "AttentionDraw": "edits",
-    "AttentionRow": "edits",
-    "Ban": "edits",
-    "ClampGate": "edits",
-    "Force": "edits",
-    "InputError": "errors",
-    "LanguageModel": "hub",
-    "Require": "edits",
-    "SearchOptions": "config",
-    "Seq2Seq": "hub",
-    "badges": "playground",
-    "candidates": "hands.words",
-    "cheapest": "hands.wanted",
-    "connectivity": "hands.influence",
-    "erase": "hands.influence",
-    "gate_report": "hands.gates",
-    "gradient_norms": "hands.influence",
-    "load": "hub",
-    "must_be_said": "hands.words",
-    "next_word": "hands.rows",
-    "rank_units": "hands.units",
-    "replay": "playground",
-    "row_bound": "hands.rows",
-    "run": "playground",
-    "score": "playground",
-    "search_error": "playground",
-    "sweep": "hands.strips",
+    "config": ("SearchOptions",),
+    "edits": ("AttentionBlend", "AttentionDraw", "AttentionRow", "Ban", "ClampGate", "Force", "Require"),
+    "errors": ("InputError",),
+    "hands.gates": ("gate_report",),
+    "hands.influence": ("connectivity", "erase", "gradient_norms"),
+    "hands.rows": ("next_word", "row_bound"),
+    "hands.strips": ("sweep",),
+    "hands.units": ("rank_units",),
+    "hands.wanted": ("cheapest",),
+    "hands.words": ("candidates", "must_be_said"),
+    "hub": ("LanguageModel", "Seq2Seq", "load"),
+    "playground": ("badges", "replay", "run", "score", "search_error"),
 }
 
 __all__ = [
-    "AttentionBlend",
-    "AttentionDraw",
-    "AttentionRow",
-    "Ban",
-    "ClampGate",
-    "Force",
-    "InputError",
-    "LanguageModel",
-    "Require",
-    "SearchOptions",
-    "Seq2Seq",
-    "badges",
-    "candidates",
-    "cheapest",
-    "connectivity",
-    "erase",
-    "figures",
-    "gate_report",
-    "gradient_norms",
-    "load",
-    "must_be_said",
-    "next_word",
-    "rank_units",
-    "replay",
-    "row_bound",
-    "run",
-    "score",
-    "search_error",
+    "AttentionBlend", "AttentionDraw", "AttentionRow", "Ban", "ClampGate", "Force", "InputError", "LanguageModel", "Require",
+    "SearchOptions", "Seq2Seq", "badges", "candidates", "cheapest", "connectivity", "erase", "figures", "gate_report",
+    "gradient_norms", "load", "must_be_said", "next_word", "rank_units", "replay", "row_bound", "run", "score", "search_error",
     "sweep",
-]
+]  # fmt: skip
 
 
-__getattr__ = on_demand(__name__, {"figures": "", **{name: f"{__name__}.{home}" for name, home in _HOMES.items()}})
+__getattr__ = on_demand(
+    __name__, {"figures": "", **{name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}}
+)
 
 keep_old_modules()
 

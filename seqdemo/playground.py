@@ -27,13 +27,14 @@ from seqdemo.explain.replay import (
     places_of,
     positions_of,
     priced,
+    scored,
     trace_of,
     worded_prices,
 )
 from seqdemo.explain.step import step_in_full
 from seqdemo.findings import Badge
 from seqdemo.network.attention import WhatIf
-from seqdemo.network.model import Network, log_probabilities, refuse_devices
+from seqdemo.network.model import Network, refuse_devices
 from seqdemo.prompts import MOST_CHARACTERS, MOST_PIECES, MOST_TEXT, Prompt, cut_up, far_from_training, prepare, tokenizer, unseen
 from seqdemo.records import Certificate, Hypothesis, Price, SearchError, SearchTree, StepInFull, Trace
 from seqdemo.search import NEVER, Required, Rule, SearchResult, error_between, search, word_rules
@@ -161,14 +162,13 @@ def find(
     prompts: Sequence[Prompt],
     options: SearchOptions,
     edits: tuple[Edit, ...] = (),
-    progress: Progress | None = None,
-    cancel: Cancel | None = None,
     record: bool = True,
+    **how: Any,
 ) -> list[SearchResult]:
-    """Search all prompts in one batch. Clamps to 'mean' need `run`."""
+    """Check the arguments and search all prompts in one batch; `how` as in `searched`. Clamps to 'mean' need `run`."""
     for prompt in prompts:
         check(checkpoint, prompt, edits, options)
-    return searched(checkpoint, prompts, options, edits, progress, cancel, record)
+    return searched(checkpoint, prompts, options, edits, record=record, **how)
 
 
 @torch.inference_mode()
@@ -182,7 +182,8 @@ def searched(
     record: bool = False,
     words: Sequence[Sequence[Edit]] = (),
 ) -> list[SearchResult]:
-    """`find` without its checks. `words[b]` are edits that apply to prompt b alone."""
+    """Search all prompts in one batch. The edits apply to all of them and have been checked; `words[b]` apply to prompt b
+    alone."""
     step, state = begin(network_of(checkpoint), prompts, WhatIf(edits))
     given, limits = [prompt.prefix for prompt in prompts], [longest(prompt, options) for prompt in prompts]
     told: dict[str, Any] = {"given": given, "progress": progress, "cancel": cancel, "record": record}
@@ -355,14 +356,7 @@ def trace(
 def scores(checkpoint: Checkpoint, asked: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[list[float]]:
     """The log probability of every token of these outputs, computed in one batch."""
     prompts, outputs = zip(*asked)
-    network = network_of(checkpoint)
-    read_BT = pad_sequence([torch.tensor((BOS, *tokens[:-1])) for tokens in outputs], batch_first=True)
-    features_BTR = network.teach(*sources_of(prompts), read_BT).features_BTR
-    found = []
-    for tokens, features_TR in zip(outputs, features_BTR):
-        logp_TV = log_probabilities(network.readout(features_TR[: len(tokens)]))
-        found.append(logp_TV.gather(1, torch.tensor(tokens)[:, None]).squeeze(1).double().tolist())
-    return found
+    return [said_T.double().tolist() for said_T, _ in scored(network_of(checkpoint), *sources_of(prompts), outputs)]
 
 
 def score(checkpoint: Checkpoint | Network, given: Any, target: str, language: str = "") -> Trace:

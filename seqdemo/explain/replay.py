@@ -10,13 +10,14 @@ one that the search finds without the word, by the model under the edits inside 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from seqdemo.config import BOS, EOS, PAD, TOLERANCE, ModelConfig, plain, terms
 from seqdemo.edits import Ban, ClampGate, Edit, Force, Require, check_edits, edit_to_json, is_word, whole
@@ -53,6 +54,21 @@ def taught(
     given."""
     what_if = WhatIf(edits)
     return network.teach(*source_tensors(source), inputs_of(target), what_if if what_if else None, keep)
+
+
+def scored(
+    network: Network,
+    source: Tensor | None,
+    mask_BS: Tensor | None,
+    outputs: Sequence[Sequence[int]],
+    what_if: WhatIf | None = None,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """For each output of a batch: the log probability of each of its tokens, and that of the likeliest token in its place."""
+    read_BT = pad_sequence([torch.tensor((BOS, *output[:-1])) for output in outputs], batch_first=True)
+    features_BTR = network.teach(source, mask_BS, read_BT, what_if).features_BTR
+    for output, features_TR in zip(outputs, features_BTR):
+        logp_TV = log_probabilities(network.readout(features_TR[: len(output)]))
+        yield logp_TV.gather(1, torch.tensor(output)[:, None]).squeeze(1), logp_TV.amax(1)
 
 
 def distributions(network: Network, source: Source, target: Sequence[int], edits: tuple[Edit, ...] = ()) -> Tensor:
@@ -108,18 +124,12 @@ def check(network: Network, source: Source, target: Sequence[int], edits: tuple[
 
 
 def follow(
-    network: Network,
-    source: Source,
-    target: Sequence[int],
-    edits: tuple[Edit, ...] = (),
-    source_pieces: Sequence[str] = (),
-    piece: Callable[[int], str] = str,
-    room: int = 0,
+    network: Network, source: Source, target: Sequence[int], edits: tuple[Edit, ...] = (), *names: Any, room: int = 0
 ) -> Trace:
-    """The Trace of the tokens `target` (with <eos> where they end), under `edits`. If `target` is only the beginning of an
-    output, the edits may refer to up to `room` pieces."""
+    """Check the arguments and make the Trace; `names` are the last arguments of `trace_of`. If `target` is only the beginning of
+    an output, the edits may refer to up to `room` pieces."""
     check(network, source, target, edits, room)
-    return trace_of(network, source, target, edits, source_pieces, piece)
+    return trace_of(network, source, target, edits, *names)
 
 
 @torch.inference_mode()
@@ -131,7 +141,8 @@ def trace_of(
     source_pieces: Sequence[str] = (),
     piece: Callable[[int], str] = str,
 ) -> Trace:
-    """`follow` without its checks."""
+    """The Trace of the tokens `target` (with <eos> where they end), under `edits`. The arguments have been checked. `piece` gives
+    a token its name."""
     tokens: tuple[int, ...] = plain(tuple(target))
     found = taught(network, source, tokens, edits, shown(network.config))
     logp_TV = log_probabilities(network.readout(found.features_BTR[0]))
@@ -185,18 +196,13 @@ class Judged:
         self.tolerance = TOLERANCE[network.precision or "float32"]
         self.rows = {one: row for row, one in enumerate(dict.fromkeys(asked))}
         outputs = [output for output, _ in self.rows]
-        read_BT = torch.nn.utils.rnn.pad_sequence([torch.tensor((BOS, *output[:-1])) for output in outputs], batch_first=True)
         what_if = WhatIf(edits, torch.tensor([held for _, held in self.rows], dtype=torch.bool).view(len(outputs), len(edits)))
         source_1S, mask_1S = source_tensors(source)
         source_BS = source_1S.expand(len(outputs), *source_1S.shape[1:])
         mask_BS = None if mask_1S is None else mask_1S.expand(len(outputs), -1)
-        features_BTR = network.teach(source_BS, mask_BS, read_BT, what_if if what_if else None).features_BTR
-        self.logps, self.gaps = [], []
-        for output, features_TR in zip(outputs, features_BTR):
-            logp_TV = log_probabilities(network.readout(features_TR[: len(output)]))
-            said_T = logp_TV.gather(1, torch.tensor(output)[:, None]).squeeze(1)
-            self.logps.append(said_T.double().numpy())
-            self.gaps.append((logp_TV.amax(1) - said_T).tolist())
+        found = list(scored(network, source_BS, mask_BS, outputs, what_if if what_if else None))
+        self.logps = [said_T.double().numpy() for said_T, _ in found]
+        self.gaps = [(best_T - said_T).tolist() for said_T, best_T in found]
 
     def price(self, kind: str, before: Asked, after: Asked, forced: Sequence[int] = (), edit: int = -1) -> Price:
         """`forced` are the positions for which the distance from the model's own best token is given."""

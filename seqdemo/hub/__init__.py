@@ -26,31 +26,14 @@ if TYPE_CHECKING:
     from seqdemo.hub.visitors import Key, VisitorModels
 
 _HOMES = {
-    "HubError": "faults",
-    "Key": "visitors",
-    "LanguageModel": "loading",
-    "Offer": "loading",
-    "Published": "publication",
-    "Seq2Seq": "loading",
-    "VisitorModels": "visitors",
-    "load": "loading",
-    "look": "loading",
-    "names": "places",
-    "push": "publication",
-    "stand_ins": "loading",
+    "faults": ("HubError",),
+    "loading": ("LanguageModel", "Offer", "Seq2Seq", "load", "look", "stand_ins"),
+    "places": ("names",),
+    "publication": ("Published", "push"),
+    "visitors": ("Key", "VisitorModels"),
 }
 __all__ = [
-    "HubError",
-    "Key",
-    "LanguageModel",
-    "Offer",
-    "Published",
-    "Seq2Seq",
-    "VisitorModels",
-    "load",
-    "look",
-    "names",
-    "push",
+    "HubError", "Key", "LanguageModel", "Offer", "Published", "Seq2Seq", "VisitorModels", "load", "look", "names", "push",
     "stand_ins",
-]
-__getattr__ = on_demand(__name__, {name: f"{__name__}.{home}" for name, home in _HOMES.items()})
+]  # fmt: skip
+__getattr__ = on_demand(__name__, {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names})
