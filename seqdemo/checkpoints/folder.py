@@ -128,7 +128,7 @@ class Folder:
             try:
                 path = path.resolve()
             except (RuntimeError, OSError):
-                raise InputError(f"{entry.name}: a link that leads in a circle.") from None
+                raise InputError(f"{entry.name}: a link that leads back to itself.") from None
             if self.home not in path.parents:
                 raise InputError(f"{entry.name}: a link that leaves the folder is not followed.")
             if not path.exists():

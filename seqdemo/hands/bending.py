@@ -25,22 +25,22 @@ from seqdemo.network.model import log_probabilities
 from seqdemo.state import Seen, select
 from seqdemo.text import SPACE_MARK
 
-STEPS, REACH = 30, 0.08  # of the gradient; how far each may move the row, in attention
-ENOUGH = 0.02  # nats of margin at which a row is far enough
-SHARES = 40  # points between the model's own row and one that is far enough
-ONE_HOT = 4  # single positions that are walked to as well
-ROWS_BEFORE = 2  # rows that are bent: that of the word, and the one before
-HEADS = 2  # of several, those whose attention reaches the word best
-MOST_UNITS, CLOSE = 12, 32  # units held at most; those looked at again after the first round
-LAST_STEPS = 8  # of a language model, during which units are held
+STEPS, REACH = 30, 0.08  # steps of gradient ascent; how much attention each may move
+ENOUGH = 0.02  # nats; a row with this margin is far enough
+SHARES = 40  # points that are tried between the model's own row and one that is far enough
+ONE_HOT = 4  # rows with all attention on one position that are tried as well
+ROWS_BEFORE = 2  # rows that are tried: the word's own, and the one before
+HEADS = 2  # heads that are tried: those that can make the word likeliest
+MOST_UNITS, CLOSE = 12, 32  # units held at most; units that are tried again after the first round
+LAST_STEPS = 8  # units of a language model are held during so many steps before the word
 
 
-Head = tuple[int | None, int | None]  # a layer and a head of it; None: the only one
+Head = tuple[int | None, int | None]  # layer, head; None: the only one
 
 
 @dataclass(frozen=True)
 class BentRow:
-    """A row that makes the word the likeliest there, and the share of attention that it moves; without `edit`, none did."""
+    """A row under which the word is the likeliest, and the share of attention that it moves. Without `edit` none was found."""
 
     p: float  # of the word under it
     amount: float = 0.0
@@ -105,7 +105,7 @@ def margins(logp_KNV: Tensor, word_N: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def bent_row(place: Place, word: Sequence[int], cancel: Cancel | None) -> Iterator[BentRow]:
-    """Proposals, each moving a little more attention than the one before, first of the row of the place itself."""
+    """Proposals, first for the row of the place itself. Each moves a little more attention than the one before."""
     given = len(place.run.prompt.prefix)
     for position in range(place.position, max(given, place.position - ROWS_BEFORE + 1) - 1, -1):
         stop_if(cancel)
@@ -118,7 +118,7 @@ def bent_row(place: Place, word: Sequence[int], cancel: Cancel | None) -> Iterat
 
 
 def heads_to_bend(place: Place, word: Sequence[int], position: int, seen: Seen) -> list[Head]:
-    """The only head; of several, those under whose attention to a single source position the word has the largest margins."""
+    """The only head; or those whose attention to one source position can give the word the largest margins."""
     config = place.network.config
     if config.attention_layers * config.heads == 1:
         return [(None, None)]
@@ -154,7 +154,7 @@ def towards_one(judge: WordUnderRows, own_S: Tensor) -> list[Tensor]:
 
 
 def climbed(place: Place, word: Sequence[int], position: int, head: Head, own_S: Tensor, cancel: Cancel | None) -> list[Tensor]:
-    """The row that projected gradient ascent reaches from the model's own one, as soon as the margin is large enough."""
+    """Projected gradient ascent from the model's own row, until the margin is large enough."""
     with torch.inference_mode(False), torch.enable_grad():
         judge = WordUnderRows(place, word, position, head, bare=True)
         row_S = own_S.clone()
@@ -196,7 +196,7 @@ def proposals(judge: WordUnderRows, own_S: Tensor, goals: Sequence[Tensor], posi
 
 @dataclass(frozen=True)
 class HeldUnits:
-    """Units that make the word the likeliest if they are held at their means; without `edit`, none did."""
+    """Units that make the word the likeliest if they are held at their means. Without `edit` none were found."""
 
     p: float
     of: int

@@ -21,7 +21,7 @@ from seqdemo.state import Step, select
 
 
 class RowsGiven(WhatIf):
-    """The edits of a run, and at one position a row of attention for each row of the batch, which replaces the outcome."""
+    """The edits of a run; then, at one position, each row of the batch gets its own row of attention."""
 
     def __init__(
         self, edits: Sequence[Edit], position: int, rows_KS: Tensor, layer: int | None = None, head: int | None = None
@@ -59,7 +59,7 @@ class Place:
         self.logp_V = self.logps(self.own)[0]
 
     def step(self, what_if: WhatIf | None, rows: int) -> Step:
-        """The step that says what stands here, in so many rows."""
+        """The step that says the token at this place, in so many equal rows."""
         none_K = torch.zeros(rows, dtype=torch.long)
         return self.network.step(self.token_1.expand(rows), select(self.state, none_K), what_if)
 
@@ -73,7 +73,7 @@ class Place:
 
     @property
     def token(self) -> int:
-        """What stands here."""
+        """The token at this place."""
         return self.target[self.position]
 
     def bar(self, token: int, logp_V: Tensor | None = None) -> Bar:
@@ -110,7 +110,7 @@ def rows_of(values: Sequence[Sequence[float]], positions: int) -> Tensor:
     return torch.stack([as_row(row) for row in values]) if values else torch.zeros(0, positions)
 
 
-Progress = Callable[[int, int], None]  # done, of
+Progress = Callable[[int, int], None]  # how much is done, of how much
 Cancel = Callable[[], bool]
 
 

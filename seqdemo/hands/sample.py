@@ -34,14 +34,14 @@ READ_FIRST = "<bos>"
 
 
 class Sample(NamedTuple):
-    """Inputs with their outputs, and what they are, in words."""
+    """Inputs with their outputs; the title says what they are."""
 
     title: str
     pairs: tuple[tuple[Prompt, tuple[int, ...]], ...]
 
 
 class Followed(NamedTuple):
-    """What one part of a network computed over a sample: of every step the piece it read, and the terms by path (N, units)."""
+    """What one part of a network computed over a sample: the piece read at each step, and the terms by path (N, units)."""
 
     pieces: tuple[str, ...]
     terms: dict[str, np.ndarray]

@@ -35,7 +35,7 @@ POOLED = 50  # outputs in a batch
 NOTHING_WHOLE = "No complete output was found within the budget."
 TINY = torch.finfo(torch.float32).tiny
 
-Shown = Callable[[Sequence[Frame], int], None]  # the frames that are there, of how many
+Shown = Callable[[Sequence[Frame], int], None]  # the frames so far, and how many there will be
 Models = Callable[[str], Checkpoint]  # by precision
 
 
@@ -256,7 +256,7 @@ def fault(wanted: Wanted, best: Frame) -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """1 - d / n: d edits of characters turn the one into the other, n characters has the longer."""
+    """1 - d / n: d edits of characters turn one text into the other, and the longer one has n characters."""
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
         left, row[0], corner = i, i, i - 1

@@ -30,7 +30,7 @@ SIZES, GROUPS = (1, 2, 5, 10, 20), 10  # random groups of each size
 
 
 class UnitsHeld(WhatIf):
-    """The edits of a run, and in each row of the batch other units of one layer held at their values."""
+    """The edits of a run; besides, each row of the batch holds its own set of units of one layer at their values."""
 
     def __init__(self, edits: Sequence[Edit], like: ClampGate, values_H: Tensor, held_KH: Tensor) -> None:
         super().__init__(edits)
@@ -233,6 +233,6 @@ def means_over(checkpoint: Checkpoint, run: Run, like: ClampGate, over: str) -> 
 
 
 def random_groups(units: int, sizes: Sequence[int]) -> list[list[list[int]]]:
-    """So many random groups of each size, the same ones each time."""
+    """GROUPS random groups of each size, the same in every call."""
     chance = torch.Generator().manual_seed(0)
     return [[torch.randperm(units, generator=chance)[:size].tolist() for _ in range(GROUPS)] for size in sizes]

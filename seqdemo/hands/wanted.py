@@ -28,7 +28,7 @@ EARLIER, ALTERNATIVES = 12, 3  # places before it that are tried, and other piec
 SLACK = 2  # pieces by which an edit at an earlier place may move the word
 TRIED = 3  # candidates whose own run is looked at
 
-Shown = Callable[[Sequence[Way], int], None]  # the ways that are there, of how many
+Shown = Callable[[Sequence[Way], int], None]  # the ways found so far, and how many there will be
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Wish:
     found: Run
     place: Place
     word: Asked
-    refused: list[str] = field(default_factory=list)  # why edits of the way under way could not be tried
+    refused: list[str] = field(default_factory=list)  # why some edits could not be tried
 
     @property
     def position(self) -> int:
@@ -52,7 +52,7 @@ class Wish:
         return any(tuple(target[start : start + len(tokens)]) == tokens for start in starts)
 
     def said_under(self, edits: tuple[Edit, ...], cancel: Cancel | None) -> tuple[int, ...] | None:
-        """What it says, with what was given, under these edits beside those in force; None if there is no output under them."""
+        """The whole output, given text included, under these edits and those in force; None if there is none."""
         stop_if(cancel)
         prompt, options = self.found.prompt, self.found.options
         try:
@@ -236,7 +236,7 @@ def edits_before(wish: Wish) -> Iterator[Ban | Force]:
 
 
 def fits(edit: Ban | Force, words: Sequence[Edit]) -> bool:
-    """Whether no edit of words in force concerns the same place."""
+    """Whether its place is free: no word is forced or banned there."""
     places = {other.position + n for other in words if isinstance(other, (Force, Ban)) for n in range(len(other.tokens))}
     return edit.position not in places
 

@@ -31,12 +31,12 @@ from seqdemo.text import Words as WholeWords
 
 MOST_TYPED = 60  # characters
 OPEN, DEEPEST = 16, 24  # beginnings followed at a time, and for how many pieces
-LEAST = math.log(1e-6)  # less likely words are not offered
-LONGER = math.log(20)  # nor a word that only lengthens another one and is so much less likely
+LEAST = math.log(1e-6)  # a less likely word is not offered
+LONGER = math.log(20)  # a word that only adds to another one, and is so much less likely, is not offered either
 
 
 class Beginning(NamedTuple):
-    """Pieces that may become a word: as they spell, and how likely they are."""
+    """Pieces that may become a word: how they are spelled, and how likely they are."""
 
     tokens: tuple[int, ...]
     spelled: str
@@ -66,8 +66,8 @@ vocabulary = lru_cache(maxsize=32)(Vocabulary)
 def candidates(
     checkpoint: Checkpoint | Network, run: Run, tokens: Sequence[int], position: int, typed: str = "", most: int = 8
 ) -> Words:
-    """The likeliest words at `position` of an output that begin as typed, each of as many pieces as it needs. What was typed
-    is among them as it stands, however unlikely, where the vocabulary can spell it."""
+    """The likeliest words at `position` of an output that begin as typed, each of as many pieces as it needs. The
+    typed text itself is among them if the vocabulary can spell it, however unlikely it is."""
     return candidates_at(Place(checkpoint_of(checkpoint), run, tokens, position), typed, most)
 
 
@@ -159,7 +159,7 @@ class Completion:
         return torch.tensor([row for row, _ in kept], dtype=torch.long), [one for _, one in kept]
 
     def following(self, spelled: str) -> np.ndarray:
-        """The pieces that keep to what was typed and, where that is there, go on with the word or begin one."""
+        """The pieces that continue what was typed; once that is complete, those that continue the word or begin one."""
         rests = [wanted[len(spelled) :] for wanted in self.wanted if wanted.startswith(spelled)]
         fits = {token for rest in rests if rest for token in self.vocabulary.fitting(rest)}
         if not self.covered(spelled) and (not spelled or "" not in rests) and "" not in self.wanted:

@@ -106,7 +106,7 @@ SCORES: dict[str, type[Score]] = {
 
 
 def padding(mask_BS: Tensor) -> Tensor | None:
-    """The padded positions, B x 1 x S; None if there are none. A source of padding only is an error."""
+    """The padded positions, B x 1 x S; None if there are none. A source that is all padding is refused."""
     if bool(mask_BS.all()):
         return None
     if not bool(mask_BS.any(1).all()):
@@ -139,8 +139,8 @@ def drawn(weights_KS: Tensor, number_K: Tensor) -> Tensor:
 
 
 def half_drawn(weights_KS: Tensor) -> tuple[Tensor, Tensor]:
-    """While training: each row looks at a position drawn by its weights or, half the time, at all of them as soft attention
-    does (Xu et al. 2015); and which rows were drawn."""
+    """For training: half of the rows, chosen at random, look at one position drawn by their weights, the others at all, as soft
+    attention does (Xu et al. 2015). Returns the rows of attention, and which of them were drawn."""
     rows_K = torch.rand(len(weights_KS), device=weights_KS.device) < 0.5
     position_K = torch.multinomial(weights_KS.detach().float(), 1).squeeze(1)
     one_KS = F.one_hot(position_K, weights_KS.shape[1]).to(weights_KS.dtype)
@@ -164,7 +164,7 @@ def clamped(value_KH: Tensor, edit: ClampGate, rows_K: Tensor) -> Tensor:
 
 
 def felt(edit: Edit) -> bool:
-    """Whether the edit acts inside a step at all, at some position, for some unit and by some amount."""
+    """Whether the edit can change a step: it acts at some position, on some unit, by some amount."""
     if isinstance(edit, AttentionBlend):
         return bool(edit.factor) and edit.positions != ()
     if isinstance(edit, ClampGate):
@@ -255,12 +255,12 @@ def as_row(weights: Sequence[float]) -> Tensor:
 
 
 def rows(there_K: Tensor, held_B: Tensor | None) -> Tensor:
-    """Those of the rows at the position of an edit to which it applies."""
+    """Which of the rows at the position of an edit it applies to."""
     return there_K if held_B is None else there_K & held_B.repeat_interleave(len(there_K) // len(held_B))
 
 
 def heads(edit: AttentionRow | AttentionBlend, layer: int, rows_K: Tensor, like_BKNX: Tensor) -> Tensor:
-    """Those rows, at the heads that the edit names (B, K, N, 1)."""
+    """The heads of these rows that the edit changes (B, K, N, 1)."""
     meant_N = torch.full((like_BKNX.shape[2],), edit.layer in (None, layer))
     if edit.head is not None:
         meant_N &= torch.arange(len(meant_N)) == edit.head
@@ -268,7 +268,7 @@ def heads(edit: AttentionRow | AttentionBlend, layer: int, rows_K: Tensor, like_
 
 
 def goal(towards: str, mask_BS: Tensor) -> Tensor:
-    """The row a blend moves to: the same for all real positions, or all on the last."""
+    """The row that a blend moves to: equal weights at all real positions, or all weight on the last."""
     if towards == "uniform":
         return mask_BS / mask_BS.sum(1, keepdim=True)
     return torch.nn.functional.one_hot(mask_BS.sum(1) - 1, mask_BS.shape[1])

@@ -42,7 +42,7 @@ class Network(WithInference, Pretrained):
     readout: nn.Module  # features -> logits
 
     def read(self, source: Tensor | None, mask_BS: Tensor | None = None, what_if: WhatIf | None = None) -> Memory | None:
-        """A Memory of the sources, one row each. `source` is ids (B, S) with a mask, the embeddings of such, the grid of a
+        """A Memory of the sources, one row each. `source` is ids (B, S) with a mask, their embeddings, the grid of a
         CNN (B, cells, channels) or pictures (B, 3, side, side)."""
         raise NotImplementedError
 
@@ -103,8 +103,8 @@ class Network(WithInference, Pretrained):
 
 
 def log_probabilities(logits_KV: Tensor, own: bool = False) -> Tensor:
-    """Log softmax, at least in float32. <pad> and <bos>, which are never said, get -inf; the others keep their values. Logits
-    that are the caller's `own` are overwritten: for many rows a second array costs more than the arithmetic."""
+    """Log softmax, at least in float32. <pad> and <bos>, which are never said, get -inf; the others keep their values. With
+    `own` the logits are overwritten, because for many rows a second array costs more than the arithmetic."""
     single = logits_KV.dtype in (torch.bfloat16, torch.float16)
     if logits_KV.requires_grad:  # the gradient of a log softmax is made from its result, so this cannot be written on
         logp_KV = torch.log_softmax(logits_KV, 1, dtype=torch.float32 if single else None)
