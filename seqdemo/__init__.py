@@ -3,7 +3,7 @@
 Decode fast, then replay to explain. Search knows only a step function and records the tree it walked; all that a person looks
 at comes from one more pass over the tokens of the hypothesis they picked. A what-if is a value that both consult.
 
-errors, records, config, state, edits   plain values: no model in them
+errors, config, records, state, edits   plain values: no model in them
 text, images                            what goes in and comes out
 network                                 cells, attention, encoders, decoders, the networks, and how a step consults its edits
 search, explain, figures                search a step function; replay and gradients; draw

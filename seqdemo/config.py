@@ -284,7 +284,7 @@ class SearchOptions(Plain):
     nbest: int = 5
     samples: int = 1  # with strategy = sample
     expansions: int = 20_000  # budget of exact search
-    frontier: int = 200_000  # and of its open rows
+    frontier: int = 200_000  # budget of its open prefixes
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -177,7 +177,7 @@ class Frame:
     changed: bool = False  # it differs from the frame before
     price: Price | None = None
     edits: tuple[Edit, ...] = ()  # what gives this frame, beside the edits in force
-    options: Mapping[str, Any] | None = None  # the same, for edits
+    options: Mapping[str, Any] | None = None  # options that give this frame
     worse: bool = False  # more search found something worse
     likeness: float | None = None  # to the wanted answer, from 0 to 1
     proved: bool | None = None

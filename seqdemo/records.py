@@ -1,4 +1,4 @@
-"""The results of searches and replays: plain NumPy arrays and tuples, JSON in and out, no torch.
+"""The results of searches and replays, and how outputs are scored: plain NumPy arrays and tuples, JSON in and out, no torch.
 
 Any framework could write these records; figures and pages read nothing else.
 """
