@@ -66,7 +66,7 @@ def test_each_length_has_one_place_also_for_a_model_that_lacks_one() -> None:
 
 def test_a_model_has_one_colour_in_every_figure_and_never_that_of_a_column() -> None:
     assert {LOOK["colours"]["a"], LOOK["colours"]["b"]}.isdisjoint(COLOURS) and len(set(COLOURS)) == 8
-    (beam,) = comparisons.by_beam(METRICS).data
+    (beam,) = comparisons.beam_quality(METRICS).data
     second = comparisons.scores(METRICS, "multi30k").data[1]
     assert beam.name == "two" and beam.line.color == COLOURS[1] == second.marker.color
 

@@ -2,7 +2,7 @@
 
 drawings: the pages' drawings of records             drawing: such a drawing as HTML; js: the scripts that draw
 modules: scripts joined into one                     payloads: what the drawings draw; needs no Plotly
-plots: grids of alignments                           lines: training logs and metrics; metrics, lengths: what of them is drawn
+plots: grids of alignments                           lines: training logs; metrics, lengths: what figures draw of metrics
 document: figures as one HTML file, no network       places: what is true at each place of a text
 comparisons: several models side by side
 labels: pieces as text that is safe to draw          look: what Plotly's figures share
@@ -16,15 +16,16 @@ from seqdemo.lazy import on_demand
 from seqdemo.moved import with_old_names
 
 if TYPE_CHECKING:
+    from seqdemo.figures.comparisons import beam_quality, search_errors
     from seqdemo.figures.document import page
     from seqdemo.figures.drawings import alignment, gates, photograph, probabilities, quality_by_length, text, tree
-    from seqdemo.figures.lines import beam_quality, curves, learning, search_errors
+    from seqdemo.figures.lines import curves, learning
     from seqdemo.figures.plots import alignment_grid
 
 _HOMES = {
     "alignment": "drawings",
     "alignment_grid": "plots",
-    "beam_quality": "lines",
+    "beam_quality": "comparisons",
     "curves": "lines",
     "gates": "drawings",
     "learning": "lines",
@@ -32,7 +33,7 @@ _HOMES = {
     "photograph": "drawings",
     "probabilities": "drawings",
     "quality_by_length": "drawings",
-    "search_errors": "lines",
+    "search_errors": "comparisons",
     "text": "drawings",
     "tree": "drawings",
 }

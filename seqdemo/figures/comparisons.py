@@ -97,14 +97,14 @@ def by_length(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -
     return _lines(lines, list(metrics), f"{score} by the length of the input, {title or test}", score, across)
 
 
-def by_beam(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
-    """The score with every beam size."""
+def beam_quality(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
+    """Checkpoint name -> its metrics.json: the score with every beam size. More beams are not always better."""
     tables, test = tables_of(metrics, test, "by_beam")
     column, score = score_of(metrics)
     return _by_size(tables, metrics, "size", column, f"{score} by the size of the beam, {title or test}", score)
 
 
-def errors_by_beam(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
+def search_errors(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
     """How often a beam misses an output that the model finds likelier, in per cent of a sample."""
     tables = {name: every["search"]["beams"] for name, every in metrics.items() if every.get("search", {}).get("beams")}
     if not tables:
@@ -154,6 +154,6 @@ def scores(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> g
 KINDS: dict[str, tuple[str, Callable[..., go.Figure]]] = {
     "length": ("by the length of the input", by_length),
     "scores": ("on the whole test set", scores),
-    "beams": ("by the size of the beam", by_beam),
-    "errors": ("search errors by the size of the beam", errors_by_beam),
+    "beams": ("by the size of the beam", beam_quality),
+    "errors": ("search errors by the size of the beam", search_errors),
 }

@@ -1,4 +1,4 @@
-"""Logs and metrics -> Plotly curves."""
+"""Logs -> Plotly curves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from seqdemo.errors import InputError
 from seqdemo.figures.labels import escaped
-from seqdemo.figures.look import COLOURS, DASHES, figure, numbers, places
-from seqdemo.figures.metrics import Table, score_of, tables_of
+from seqdemo.figures.look import COLOURS, DASHES, figure, numbers
 
 Curve = tuple[Sequence[float], Sequence[float]]
 
@@ -38,24 +36,3 @@ def learning(rows: Sequence[Mapping[str, Any]], *columns: str, across: str = "st
         told = [row for row in rows if row.get(column) is not None]
         lines[column] = ([row[across] for row in told], [row[column] for row in told])
     return curves(lines, title or ", ".join(columns), across, "" if len(columns) > 1 else columns[0])
-
-
-def beam_quality(metrics: Mapping[str, Mapping[str, Any]], test: str = "") -> go.Figure:
-    """Checkpoint name -> its metrics.json: the score with every beam size. More beams are not always better."""
-    tables, test = tables_of(metrics, test, "by_beam")
-    column, name = score_of(metrics)
-    return _by_size(tables, "size", column, f"Quality by beam size, {test}", name)
-
-
-def search_errors(metrics: Mapping[str, Mapping[str, Any]]) -> go.Figure:
-    """How often a beam misses an output the model finds likelier, by its size, in per cent of a sample."""
-    tables = {name: every["search"]["beams"] for name, every in metrics.items() if every.get("search", {}).get("beams")}
-    if not tables:
-        raise InputError("No metrics.json here counts search errors; evaluate these checkpoints to have them counted.")
-    return _by_size(tables, "beam", "search_errors", "Search errors by beam size", "search errors, %")
-
-
-def _by_size(tables: Mapping[str, Table], size: str, column: str, title: str, up: str) -> go.Figure:
-    sizes = sorted({row[size] for rows in tables.values() for row in rows})
-    lines = {name: ([sizes.index(row[size]) + 1 for row in rows], [row[column] for row in rows]) for name, rows in tables.items()}
-    return curves(lines, title, "", up, xaxis=places([str(number) for number in sizes], title={"text": "beam size"}))
