@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from seqdemo.hands.influence import connectivity, erase, gradient_norms
     from seqdemo.hands.rows import next_word, row_bound
     from seqdemo.hands.strips import sweep
+    from seqdemo.hands.tracking import closing, followers
     from seqdemo.hands.units import rank_units
     from seqdemo.hands.wanted import cheapest
     from seqdemo.hands.words import candidates, must_be_said
@@ -51,6 +52,7 @@ _HOMES = {
     "hands.influence": ("connectivity", "erase", "gradient_norms"),
     "hands.rows": ("next_word", "row_bound"),
     "hands.strips": ("sweep",),
+    "hands.tracking": ("closing", "followers"),
     "hands.units": ("rank_units",),
     "hands.wanted": ("cheapest",),
     "hands.words": ("candidates", "must_be_said"),
@@ -60,9 +62,9 @@ _HOMES = {
 
 __all__ = [
     "AttentionBlend", "AttentionDraw", "AttentionRow", "Ban", "ClampGate", "Force", "InputError", "LanguageModel", "Require",
-    "SearchOptions", "Seq2Seq", "badges", "candidates", "cheapest", "connectivity", "erase", "figures", "gate_report",
-    "gradient_norms", "load", "must_be_said", "next_word", "rank_units", "replay", "row_bound", "run", "score", "search_error",
-    "sweep",
+    "SearchOptions", "Seq2Seq", "badges", "candidates", "cheapest", "closing", "connectivity", "erase", "figures", "followers",
+    "gate_report", "gradient_norms", "load", "must_be_said", "next_word", "rank_units", "replay", "row_bound", "run", "score",
+    "search_error", "sweep",
 ]  # fmt: skip
 
 

@@ -35,6 +35,8 @@ HANDS = {
     "sweep": "the output along the dimmer of attention, the sizes of a beam, or the precisions",
     "cheapest": "what would make it say a word at a place",
     "gates": "when each gate closes and opens",
+    "followers": "which units of a language model follow a quotation or a comment",
+    "closing": "how many texts close their quotation or comment, as the model is and with what --edit holds",
 }
 EPILOG = """\
 Lines come from standard input and are answered in order, one line each. A line that cannot be used gives an empty line and a
@@ -102,6 +104,8 @@ def add_hand(command: argparse.ArgumentParser, name: str) -> None:
         own.add_argument("--along", choices=("dimmer", "beam", "precision"), default="beam", help="(%(default)s)")
         own.add_argument("--towards", choices=BLENDS, help="what the dimmer blends attention with (uniform)")
         own.add_argument("--wanted", metavar="TEXT", help="the answer that beams are held against")
+    if name in ("followers", "closing"):
+        own.add_argument("--place", choices=("quotation", "comment"), help="the one that was recorded for the model")
     if name == "cheapest":
         own.add_argument("--word", required=True, metavar="TEXT", help="the word that it should say there")
     command.set_defaults(own=[action.dest for action in own._group_actions])

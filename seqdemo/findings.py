@@ -159,6 +159,41 @@ class UnitRanking:
 
 
 @dataclass(frozen=True)
+class Follower:
+    """A unit that follows a place in a text; `auc` is above 0.5 if its value rises inside the place, else below."""
+
+    layer: int
+    unit: int
+    auc: float
+
+
+@dataclass(frozen=True)
+class Followers:
+    """The units that follow a place best, and the clamps that hold them together as outside of it, or as inside."""
+
+    place: str  # quotation | comment
+    sample: str  # over which texts, in words
+    what: str  # cell | hidden
+    units: tuple[Follower, ...]
+    outside: tuple[ClampGate, ...]
+    inside: tuple[ClampGate, ...]
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Of so many texts that begin inside a place, how many close it: as the model is (`free`), and under the clamps (`held`)."""
+
+    place: str
+    sample: str
+    given: int  # letters that the model read of each
+    of: int
+    free: int
+    held: int
+    free_texts: tuple[str, ...]
+    held_texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Frame:
     """One picture of a film strip: the output at one setting."""
 

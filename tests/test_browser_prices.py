@@ -231,6 +231,27 @@ def test_units_are_ranked_beside_chance_and_one_is_held(visit: Visit) -> None:
     page.wait_for_function("!document.querySelector('.s-ranking .s-bars')")  # it was of another sentence
 
 
+def test_a_quotation_does_not_close_while_the_units_that_follow_it_are_held(visit: Visit) -> None:
+    page = opened(visit, "language-model#open=hands-closing")
+    page.get_by_role("button", name="Count the texts that close it").click()
+    page.wait_for_function("document.querySelector('.s-hands[open]').innerText.includes('hold a unit or a gate first')")
+    page.get_by_role("button", name="Find the units").click()
+    all_of_them = page.get_by_role("button", name="as if outside a quotation")
+    all_of_them.click()
+    visit.settle()
+    assert all_of_them.get_attribute("aria-pressed") == "true"
+    units = page.locator("[aria-label='Hold one of them'] button")
+    assert page.locator("#s-column-b .s-edit").count() == units.count() > 2
+    page.get_by_role("button", name="Count the texts that close it").click()
+    told = page.wait_for_selector(".s-hands[open] .s-says strong").inner_text()
+    free, held = map(int, re.findall(r"(\d+) of 30", told))
+    assert free >= 20 and held <= 3
+    assert page.locator(".s-hands[open] tbody tr").count() == 3
+    units.first.click()  # one is let go: the count was of all
+    page.wait_for_function("!document.querySelector('.s-hands[open] .s-says strong')")
+    assert units.first.get_attribute("aria-pressed") == "false" == all_of_them.get_attribute("aria-pressed")
+
+
 def test_the_bars_of_the_next_word_move_with_the_hand(visit: Visit) -> None:
     page = opened(visit, "#tab=alignment&open=hands-piece")
     page.wait_for_selector(".s-bars .s-said")

@@ -157,6 +157,27 @@ def test_what_would_make_it_say_a_word_can_be_applied_as_it_is_told(hands: Hands
     json.dumps(answer, allow_nan=False)
 
 
+def test_units_that_follow_a_quotation_come_by_the_same_door(
+    hands: Hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {
+        "title": "9 characters of a book",
+        "text": "",
+        "passages": {"quotation": ['"the dog sings in the garden" said the man'] * 2},
+    }
+    told = {"format": 1, "texts": {f"complete:{TASKS['complete']}": known}}
+    (tmp_path / "sample.json").write_text(json.dumps(told), "utf-8")
+    monkeypatch.setattr("seqdemo.hands.tracking.shipped_folder", lambda: tmp_path)
+    found = hands.answer(message(hands, "complete", ask="followers"), print, lambda: False)
+    assert found["place"] == "quotation" and found["outside"][0]["says"].startswith("cell state")
+    facts: list[tuple[Any, ...]] = []
+    asked = message(hands, "complete", ask="closing", edits=found["outside"])
+    count = hands.answer(asked, lambda *told: facts.append(told), lambda: False)
+    assert count["of"] == 2 and 0 <= count["held"] <= 2 and facts[-1][:2] == (4, 4)
+    assert "Nothing is held" in hands.answer(message(hands, "complete", ask="closing"), print, lambda: False)["error"]
+    assert "with a comment" in hands.answer({**asked, "place": "comment"}, print, lambda: False)["error"]
+
+
 @pytest.fixture(scope="module")
 def client(hands: Hands) -> Iterator[Any]:
     from gradio_client import Client

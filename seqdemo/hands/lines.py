@@ -7,10 +7,11 @@ from typing import Any
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.errors import InputError
-from seqdemo.findings import GateReport, NextWord, RowBound, Strip, UnitRanking, Ways, Words, told
+from seqdemo.findings import Closing, Followers, GateReport, NextWord, RowBound, Strip, UnitRanking, Ways, Words, told
 from seqdemo.hands.gates import gate_report
 from seqdemo.hands.rows import next_word, row_bound
 from seqdemo.hands.strips import sweep
+from seqdemo.hands.tracking import closing, followers
 from seqdemo.hands.units import rank_units
 from seqdemo.hands.wanted import cheapest
 from seqdemo.hands.words import candidates
@@ -43,6 +44,14 @@ def wanted(checkpoint: Checkpoint, run: Run, _: Sequence[int], position: int, wo
     return cheapest(checkpoint, run, position, word)
 
 
+def following(checkpoint: Checkpoint, _: Run, __: Sequence[int], place: str = "") -> Followers:
+    return followers(checkpoint, place)
+
+
+def counted(checkpoint: Checkpoint, run: Run, _: Sequence[int], place: str = "") -> Closing:
+    return closing(checkpoint, run, place)
+
+
 def bars(found: NextWord) -> list[str]:
     return [f"{bar.piece} {bar.p:.4f}" for bar in (found.rows[0] if found.rows else found.own).bars]
 
@@ -71,6 +80,14 @@ def gates(found: GateReport) -> list[str]:
     return [f"{gate.name} shut at {gate.shut[0].piece!r}, open at {gate.open[0].piece!r}" for gate in found.gates if gate.shut]
 
 
+def layers(found: Followers) -> list[str]:
+    return [f"{one.layer}.{one.unit} {one.auc:.4f}" for one in found.units]
+
+
+def closed(found: Closing) -> list[str]:
+    return [f"{found.free} of {found.of} close their {found.place}, {found.held} as held"]
+
+
 PLACED = ("next", "bound", "words", "units", "cheapest")  # those that are about a place of the output
 HANDS: dict[str, tuple[Callable[..., Any], Callable[[Any], list[str]]]] = {
     "next": (next_under, bars),
@@ -80,4 +97,6 @@ HANDS: dict[str, tuple[Callable[..., Any], Callable[[Any], list[str]]]] = {
     "sweep": (swept, frames),
     "cheapest": (wanted, ways),
     "gates": (gate_report, gates),
+    "followers": (following, layers),
+    "closing": (counted, closed),
 }

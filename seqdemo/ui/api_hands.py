@@ -49,6 +49,7 @@ PLACE = Parameter(
 )
 LAYER = Parameter("layer", int, -1, "Of which layer; -1: of all.")
 HEAD = Parameter("head", int, -1, "Of which head; -1: of all.")
+WHERE = Parameter("place", str, "", "quotation or comment; empty: the one that was recorded for this model.")
 OVER = Parameter("over", str, "input", "Over the input at hand (input), or over a recorded sample of dev text (sample).")
 
 
@@ -127,6 +128,18 @@ HANDS = {
         "Tell when each gate closes and opens, and the lectures' questions as clamps.",
         (OVER,),
         "gates: for each the mean by piece, and the pieces at which it is most shut and most open; presets: clamps by name.",
+    ),
+    "followers": Hand(
+        "followers",
+        "Find the units of a language model that follow a place such as a quotation, over recorded passages of dev text.",
+        (WHERE,),
+        "units: each with its layer and AUC; outside and inside: edits that hold them together as they are there.",
+    ),
+    "closing": Hand(
+        "closing",
+        "Count how many texts that begin inside a quotation or a comment close it, as the model is and with what edits hold.",
+        (WHERE,),
+        "of: how many texts; free and held: how many of them close it; free_texts and held_texts.",
     ),
 }
 

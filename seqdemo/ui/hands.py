@@ -72,6 +72,7 @@ class Hands:
         self.answers = answers
         self.short: dict[str, Work] = {"next": self.next, "bound": self.bound, "words": self.words, "badge": self.badge}
         self.long: dict[str, Work] = {"units": self.units, "gates": self.gates, "strip": self.strip, "cheapest": self.cheapest}
+        self.long |= {"followers": self.followers, "closing": self.closing}
 
     def hand(self, message: Any = None) -> dict[str, Any]:
         """A short question, answered at once; Gradio lets the component call it."""
@@ -233,6 +234,17 @@ class Hands:
 
         over = text_of(subject.message.get("over") or "input", 20)
         return gate_report(subject.found.checkpoint, subject.found.run, subject.tokens, over, progress, cancel)
+
+    def followers(self, subject: Subject, *_: Any) -> Any:
+        from seqdemo.hands.tracking import followers
+
+        return followers(subject.found.checkpoint, text_of(subject.message.get("place") or "", 20))
+
+    def closing(self, subject: Subject, progress: Progress | None, cancel: Cancel | None) -> Any:
+        from seqdemo.hands.tracking import closing
+
+        found, place = subject.found, text_of(subject.message.get("place") or "", 20)
+        return closing(found.checkpoint, found.run, place, progress, cancel)
 
 
 def tokens_of(value: Any) -> tuple[int, ...]:

@@ -3,6 +3,7 @@ their credits, and no figures; what gates and units do over it is computed from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,11 @@ from training.recipes import RECIPES
 
 SENTENCES, WORDS, LETTERS = 60, 40, 2_000
 MOST_LETTERS = 120  # of a sentence
-WRITERS = ("lm-tolstoy", "lm-c")
+PASSAGES, PASSAGE, OPEN = 30, 240, 60  # from where a place opens; their letters, of which the first so many keep it open
+WRITERS = {  # a language model: the places that its passages begin in
+    "lm-tolstoy": {"quotation": r'(?<=\n\n)"(?:(?!\n\n)[^"])*'},
+    "lm-c": {"comment": r"/\*(?:[^*]|\*(?!/))*"},
+}
 Load = Callable[[str], list[Example]]
 
 
@@ -34,7 +39,8 @@ def draw(data: Path | None = None, out: Path | None = None) -> dict[str, Any]:
     for code in LANGUAGES:
         texts[f"transliterate:{code}"] = of_words(code, [word for word in words if word.language in ("", code)])
     for name in WRITERS:
-        texts[f"complete:{name}"] = of_text(dev(RECIPES[name].data)[0])
+        example = dev(RECIPES[name].data)[0]
+        texts[f"complete:{name}"] = {**of_text(example), "passages": passages(name, example.references[0])}
     found = {"format": FORMAT, "credits": credits(), "texts": texts}
     if out:
         replace_file(out, pretty_json(found))
@@ -56,6 +62,15 @@ def of_text(example: Example) -> dict[str, Any]:
     text, source = example.references[0], SOURCES[example.origin]
     start = text.index("\n\n", len(text) // 2) + 2
     return {"title": f"{LETTERS:,} characters of the dev part of {source.title}", "text": text[start : start + LETTERS]}
+
+
+def passages(name: str, text: str) -> dict[str, list[str]]:
+    """Passages that begin where a place opens and stay in it for a while, evenly spread over the text."""
+    found = {}
+    for place, pattern in WRITERS[name].items():
+        starts = [match.start() for match in re.finditer(pattern, text) if len(match.group()) >= OPEN]
+        found[place] = [text[start : start + PASSAGE] for start in starts[:: max(1, len(starts) // PASSAGES)][:PASSAGES]]
+    return found
 
 
 def pairs(examples: list[Example], count: int) -> list[list[str]]:

@@ -1,5 +1,6 @@
 // What comes when a person asks for it: the hands of every section, the menus of words, and curves.
 import { mountCurves } from "../../figures/js/curves.js";
+import { ClosingHands } from "./closing.js";
 import { GateTimes } from "./gatetimes.js";
 import { GateHands } from "./holds.js";
 import { RowHands } from "./rows.js";
@@ -14,7 +15,7 @@ class Curves {
   }
 }
 
-const HANDS = { piece: RowHands, cell: RowHands, gates: GateHands, units: UnitHands, times: GateTimes, words: WordMenus, dimmer: StripHands, strips: StripHands, ways: WayHands, curves: Curves };
+const HANDS = { piece: RowHands, cell: RowHands, gates: GateHands, units: UnitHands, times: GateTimes, words: WordMenus, dimmer: StripHands, strips: StripHands, ways: WayHands, closing: ClosingHands, curves: Curves };
 
 /** @param {string} name @param {any} bench @param {any} options @returns {any} */
 export function handsOf(name, bench, options) {

@@ -6,6 +6,7 @@ import { columnOf, holdsSame, withClamp, withView } from "./state.js";
 import { factsOf } from "./facts.js";
 import { equations, term } from "./glossary.js";
 import { sideSwitch } from "./panels.js";
+import { Section } from "./section.js";
 
 const TRACKERS = [
   ["quotation", "quotation", "being inside quotation marks"],
@@ -44,9 +45,10 @@ export class TextPanel {
     this.holder = el("div", {});
     this.sum = el("p", { class: "s-says" });
     this.equation = el("div", {});
+    this.closing = new Section(bench, "closing", "Hold together all units that follow a quotation or a comment: does it still close?");
     this.node = el("div", {},
       el("p", { class: "s-says" }, "Your text and how the model went on, coloured letter by letter: by what one ", term("unit"), " remembers, or by how likely the model found each letter before it came."),
-      this.bar, this.finders, this.note, this.holder, this.sum, this.equation);
+      this.bar, this.finders, this.note, this.holder, this.sum, this.closing.node, this.equation);
   }
 
   get side() {
@@ -79,6 +81,8 @@ export class TextPanel {
     if (this.drawing) this.drawing.update(payload, seen);
     else this.drawing = mountLetters(this.holder, payload, seen, (event, detail) => this.heard(event, detail));
     this.tellSum(trace, source.pieces.length);
+    const { quotation, comment } = this.measured();
+    this.closing.answer(Boolean(quotation || comment));
   }
 
   // A unit that no longer follows the text: does the model still close its quotation marks?
