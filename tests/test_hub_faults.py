@@ -377,8 +377,15 @@ def test_a_token_that_was_revoked(hub: Hub, sha: str, good_files: Files, monkeyp
     assert models.load(REPO).revision == sha
     assert models.load("owner/private").name == "owner/private"
     shutil.rmtree(cache.cache_folder())
-    with refused("revoked", "does not accept the token of this machine"):
-        models.load("owner/private")
+    for repo in ("owner/private", "owner/misspelt"):
+        with refused(
+            "revoked", f"does not accept the token of this machine, and without one it shows no {repo}; check the spelling"
+        ):
+            models.load(repo)
+    hub.fault("GET", "/api/models", faults.status(401, message="Invalid credentials in Authorization header"), times=1)
+    hub.fault("GET", "/api/models", faults.status(500))
+    with refused("server", "a fault of its own"):
+        models.load(REPO)
 
 
 @pytest.mark.parametrize("token", ["", "hf_other"])
@@ -410,8 +417,18 @@ def test_a_misspelt_or_private_repository_is_no_matter_of_the_token(
     hub.add("other/private", good_files, private=True)
     for repo in ("owner/smalll", "other/private"):
         for ask in (models.load, models.look, models.VisitorModels().visit):
-            with refused("not-found", f"There is no repository {repo} at .*, or it is private; check the spelling"):
+            remedy = (
+                "check the spelling, or run `hf auth login` with an account" if ask == models.load else "check the spelling.$"
+            )
+            with refused("not-found", f"There is no repository {repo} at .*, or it is private; {remedy}"):
                 ask(repo)
+
+
+@pytest.mark.parametrize("name", ["owner/small/tree/main", "models/owner/small"])
+def test_a_part_of_an_address_is_no_folder(hub: Hub, name: str) -> None:
+    with pytest.raises(InputError, match=f"There is no folder '{name}', and a repository on the Hub is written user/name"):
+        models.load(name)
+    assert not hub.log
 
 
 def test_a_damaged_copy_of_a_repository_that_is_gone(hub: Hub, sha: str) -> None:

@@ -31,6 +31,7 @@ from seqdemo.hub.wire import Deadline, attempt, by_kind, classify, listing, use_
 CALL_SECONDS = 10.0
 MEMORY = 1 << 30  # beyond what the imports use; the largest file is read as a whole
 MAX_FILES = 30
+UNSEEN = ("not-found", "no-account")  # the answers to somebody who may not see a repository
 Say = Callable[..., None]
 Progress = Callable[[int, int], None]
 
@@ -102,8 +103,8 @@ def open_remote(request: dict[str, Any]) -> Remote:
             raise
         try:
             return Remote(request, False)
-        except Exception:
-            raise error from None
+        except Exception as again:
+            raise (error if classify(again)[0] in UNSEEN else again) from None
 
 
 @by_kind

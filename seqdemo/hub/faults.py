@@ -24,21 +24,23 @@ SENTENCES = {
     "endpoint": "HF_ENDPOINT must be an address such as https://huggingface.co, not {detail!r}; correct it or unset it.",
     # the way between
     "slow": "The Hub at {endpoint} does not answer; try again later.",
-    "deadline": "{repo} was not loaded within {detail} seconds, so the attempt was ended; try again over a better connection.",
+    "deadline": "{repo} was not loaded within {detail} seconds: the Hub or the connection to it is slow. Try again later.",
     "cut-short": "The connection broke off each time while {repo} was on its way; try again.",
     "garbled": "Each answer from {endpoint} about {repo} arrives unreadable; try again over another connection.",
     "damaged": "{detail} of {repo} arrives damaged each time; try again over another connection.",
     "expired-link": "The link that the Hub gave for a file of {repo} has expired; check this machine's clock, then try again.",
     "not-a-hub": "What answers at {endpoint} is not the Hub; perhaps a log-in page. Open it in a browser, or check HF_ENDPOINT.",
     # the account
-    "revoked": "The Hub does not accept the token of this machine; run `hf auth login` again, or unset HF_TOKEN.",
+    "revoked": "The Hub does not accept the token of this machine, and without one it shows no {repo}; check the spelling, "
+    "or unset HF_TOKEN and run `hf auth login` again.",
     "forbidden": "The account of this machine, or its token, may not do this with {repo} ({detail}); ask its owner.",
     "no-account": "The Hub lets nobody read {repo} without an account ({detail}); run `hf auth login`, or set HF_TOKEN.",
     "gated": "{repo} is gated: its owner must grant access first, on {endpoint}/{repo}; then run `hf auth login` here.",
     "full": "The Hub has no more room for {repo} ({detail}); remove something there, or use another account.",
     "payment": "The Hub wants a paid plan for this ({detail}); use an account that has one.",
     # what was asked for
-    "not-found": "There is no repository {repo} at {endpoint}, or it is private; check the spelling.",
+    "not-found": "There is no repository {repo} at {endpoint}, or it is private; check the spelling, "
+    "or run `hf auth login` with an account that may read it.",
     "no-revision": "{repo} has no revision {revision}; leave it empty for the newest, or give a commit, branch or tag.",
     "no-file": "{repo} lacks a file that it lists; its owner may be changing it just now. Try again.",
     "disabled": "The Hub has disabled {repo}, so nobody can load it.",
@@ -79,6 +81,7 @@ TO_STRANGERS = {  # who did not choose the machine, its settings or its account
     "disk-full": "The disk of the machine that runs this app is full; tell whoever runs it.",
     "unwritable": "The machine that runs this app cannot keep downloads; tell whoever runs it.",
     "obstructed": "Something on the machine that runs this app is in the way of {repo}; tell whoever runs it.",
+    "not-found": "There is no repository {repo} at {endpoint}, or it is private; check the spelling.",
     "gated": "{repo} is gated: only accounts that its owner lets in may read it, and this app has none; load it elsewhere.",
     "no-account": "The Hub lets nobody read {repo} without an account ({detail}), and this app has none for visitors.",
 }
