@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BARE = """import torch, gradio as gr
 with gr.Blocks() as app:
     gr.Textbox()
-app.launch(server_port={port}, share=False, quiet=True)
+app.launch(server_port={port}, share=False, quiet=True, _frontend=False)
 """
 REPEATS, USERS = 20, 0
 PAGES = ("", "transliterate", "caption", "language-model", "models")
@@ -40,6 +40,7 @@ WORDS = (
     *("Kind", "spielt", "mit", "dem", "Ball", "vor", "dem", "Haus"),
 )
 IDLE = "window.seqdemo.page.asker.idle()"
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 # From the change to two frames after the answer was drawn; the pause in typing is part of neither budget and is taken off.
 WATCH = """(change) => new Promise((done) => {
@@ -61,6 +62,8 @@ def seconds_to_serve(command: list[str], port: int) -> tuple[float, subprocess.P
             urllib.request.urlopen(f"http://127.0.0.1:{port}/config", timeout=PATIENCE).read()
             return time.perf_counter() - start, process
         except OSError:
+            if process.poll() is not None:
+                raise SystemExit(f"{command} ended with code {process.returncode}.") from None
             time.sleep(0.02)
 
 
@@ -118,7 +121,7 @@ class Bench:
             page.goto(self.address)
             page.wait_for_selector(".s-column .s-line")
             at = page.evaluate("performance.now()")
-            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            paint = page.wait_for_function(PAINT).json_value()  # a busy browser tells of it later
             first.append(paint)
             worked.append(at - paint)
             page.close()
