@@ -95,7 +95,8 @@ def start_times(repeats: int) -> tuple[float, float]:
 def told(name: str, milliseconds: list[float], budget: float) -> bool:
     middle = statistics.median(milliseconds)
     verdict = "within" if middle < budget else "OVER"
-    print(f"{name:58} {middle:8.0f} ms   worst {max(milliseconds):6.0f}   {verdict} {budget:.0f}", flush=True)
+    spread = f"best {min(milliseconds):6.0f}   worst {max(milliseconds):6.0f}"
+    print(f"{name:58} {middle:8.0f} ms   {spread}   {verdict} {budget:.0f}", flush=True)
     return middle < budget
 
 
@@ -167,34 +168,9 @@ class Bench:
         self.told(name, [page.evaluate(timed, number) for number in range(self.repeats)], 50)
         page.close()
 
-    def hands(self) -> None:
-        """What a person does by hand, to the new result on screen; and the bars of the next word while a row moves."""
-        tops = "page.columns.A.trace.top"
-        forced = f"page.words.take('B', [{tops}[0][{{first}}][0], {tops}[1][{{second}}][0]])"
-        self.changes(
-            "", "translate: a word forced", lambda n: forced.format(first=(n + 1) % 8 + 1, second=(n + 1) // 8 % 8 + 1), 150
-        )
-        put = "page.update((s) => ({{...s, columns: [s.columns[0], {{...s.columns[1], edits: [{edit}]}}]}}), '')"
-        place = "part: 'decoder', gate: 'forget', layer: 0, direction: 'forward', units: null, positions: null"
-        held = "{{kind: 'ClampGate', " + place + ", value: {value}}}"
-        bent = (
-            "{{kind: 'AttentionRow', position: 1, weights: page.columns.B.source.pieces.map((_, j) => 1 + (j === 0) * {value})}}"
-        )
-        self.changes("", "translate: a gate held", lambda n: put.format(edit=held.format(value=(n + 2) / 50)), 150)
-        self.changes("", "translate: a row of attention", lambda n: put.format(edit=bent.format(value=(n + 2) / 50)), 150)
-        page = self.open("")
-        row = "page.columns.B.source.pieces.map((_, j) => 1 + (j === 0) * n)"
-        asked = f"page.hand.ask('B', {{ask: 'next', position: 1, rows: [{row}], top: 8}})"
-        clock = "window.performance.now()"
-        timed = f"async (n) => {{ const page = window.seqdemo.page, t = {clock}; await {asked}; return {clock} - t; }}"
-        page.evaluate(timed, 0)
-        self.told("bars of the next word under the hand", [page.evaluate(timed, n + 1) for n in range(self.repeats)], 50)
-        page.close()
-
     def run(self) -> None:
         self.paints()
         self.slow_line()
-        self.hands()
         text = "page.setText({text}); page.asker.schedule(0)"
 
         def sentence(number: int) -> str:
