@@ -339,6 +339,17 @@ def test_a_repository_that_was_only_just_made_on_the_hub_s_pages_is_filled(hub: 
 # ---------------------------------------------------------------------------------------------------------- what is said
 
 
+def test_who_stops_it_is_told_to_look_first(hub: Hub, good_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publication, "ask_hub", stop)
+    said: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        publish(good_folder, REPO, note=said.append)
+    assert said[-1] == f"Stopped; look at {REPO} before you publish again."
+
+
 def test_the_steps_and_the_end_of_patience_are_told(hub: Hub, good_folder: Path) -> None:
     said: list[str] = []
     publish(good_folder, REPO, note=said.append)

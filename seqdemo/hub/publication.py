@@ -130,7 +130,11 @@ def push_files(
     note = note or (lambda text: None)
     note(f"{repo}: this ends after {SECONDS / 60:g} minutes, or when the Hub has said nothing for {SILENCE:g} seconds")
     watch = Watch(SECONDS, progress=progress_lines(note), note=note, silence=SILENCE)
-    done = ask_hub("upload.upload", request, watch, table=WHEN_PUBLISHING)
+    try:
+        done = ask_hub("upload.upload", request, watch, table=WHEN_PUBLISHING)
+    except KeyboardInterrupt:
+        note(WHEN_PUBLISHING["cancelled"].format(repo=repo))
+        raise
     return Published(
         repo,
         kind,
