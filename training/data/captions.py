@@ -138,7 +138,7 @@ def _from_table(table: Path, problems: Problems) -> Iterator[Caption]:
 
 
 def _from_metadata(folder: Path, problems: Problems) -> Iterator[Caption]:
-    """One row a photograph: file_name, split, caption_0 to caption_4."""
+    """One row per photograph: file_name, split, caption_0 to caption_4."""
     for split in SPLITS:
         label = f"{split}/metadata.csv"
         with opened(folder / split / "metadata.csv") as stream:

@@ -23,7 +23,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Train has one reference an example; dev and test have every distinct source once with all its references."""
+    """In train each example has one reference; dev and test have every distinct source once, with all its references."""
 
     examples: list[Example]
 

@@ -56,7 +56,7 @@ class Plan(NamedTuple):
     options: SearchOptions = SearchOptions(beam=5)
     beams: tuple[int, ...] = (1, 2, 5, 10, 20)
     sample: int = 2_000  # inputs for quality by beam size, divided among the test sets
-    exact: int = 200  # inputs for exact search, likewise
+    exact: int = 200  # inputs for exact search, divided in the same way
     expansions: int = 20_000  # its budget
 
 
@@ -231,7 +231,7 @@ class TestSet(NamedTuple):
 
 
 def test_sets(checkpoint: Checkpoint, split: Split, progress: Progress) -> list[TestSet]:
-    """One a language for a transliterator, one an origin for the others."""
+    """One per language for a transliterator, one per origin for the others."""
     languages = checkpoint.task == "transliterate" and split.languages() != ("",)
     names = split.languages() if languages else split.origins()
     parts = [(name, split.only(language=name) if languages else split.only(origin=name)) for name in names]

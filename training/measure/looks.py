@@ -14,7 +14,7 @@ from training.measure.headlines import recorded
 
 
 def looks(folder: Path, data: Path | None = None, dataset: str = "", record: bool = False) -> dict[str, Any]:
-    """Where the checkpoint in `folder` looks, on dev; with `record` it stands in its metrics.json too."""
+    """Where the checkpoint in `folder` looks, on dev; `record` also writes it into metrics.json."""
     checkpoint = load(Path(folder))
     if not attends_to_text(checkpoint):
         raise InputError(f"{checkpoint.name} has no attention over letters or words, so nothing can be measured.")
@@ -49,7 +49,7 @@ def add(figures: dict[str, Any], folder: Path, part: str, found: dict[str, Any])
 
 
 def sentences(found: dict[str, Any]) -> str:
-    """A line a language; of a translator, one line."""
+    """One line per language; for a translator, one line in all."""
     if "error" in found:
         told = ", ".join(f"{value:.1f} % at {shift}" for shift, value in found["error"].items())
         counted = f"on {found['sentences']:,} sentences with {found['links']:,} links"
@@ -62,5 +62,5 @@ def sentences(found: dict[str, Any]) -> str:
 
 
 def best(found: dict[str, Any]) -> str:
-    """Of a Transformer's heads."""
+    """The head of a Transformer that looks best."""
     return f"\nhead {found['best_head']} by itself: {found['heads'][found['best_head']]:.1f} %" if "best_head" in found else ""

@@ -29,7 +29,7 @@ Measure = Callable[[Checkpoint], tuple[Measured, float]]  # and the seconds
 def precisions(
     folder: Path, data: Path | None = None, dataset: str = "", record: bool = False, progress: Progress = quiet
 ) -> dict[str, Any]:
-    """What each precision gives; with `record` it stands in the folder's metrics.json too."""
+    """The figures of each precision; `record` also writes them into the folder's metrics.json."""
     checkpoint = load(Path(folder))
     checkpoints = {precision: checkpoint.in_precision(precision) for precision in PRECISIONS}
     loaded = load_data(checkpoint, dataset, data)
@@ -88,7 +88,7 @@ def reading(checkpoint: Checkpoint, dataset: Dataset, progress: Progress) -> Mea
 
 
 def sentences(found: dict[str, Any]) -> str:
-    """A line a precision."""
+    """One line per precision."""
     lines = []
     for precision in PRECISIONS:
         row = found[precision]

@@ -238,7 +238,7 @@ def shape(model: dict[str, Any]) -> list[str]:
 
 
 def blocks(part: str, model: dict[str, Any]) -> str:
-    """Of a Transformer."""
+    """One half of a Transformer."""
     return (
         f"{part.capitalize()}: Transformer, {model[f'{part}_layers']} blocks of {model['embedding']} units with "
         f"{model['attention_heads']} heads and {model['feed_forward']} units within their feed-forward layers."

@@ -174,7 +174,7 @@ def related(metrics: Metrics, kin: Sequence[Metrics]) -> str:
 
 
 def few(metrics: Metrics, table_name: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a table by test set; of many languages only Hindi's."""
+    """The rows of a table by test set; for many languages only those of Hindi."""
     found = {test: every[table_name] for test, every in metrics["tests"].items() if every.get(table_name)}
     return {"hi": found["hi"]} if len(found) > 3 and "hi" in found else found
 
@@ -211,7 +211,7 @@ def by_length(metrics: Metrics, kin: Sequence[Metrics]) -> str:
 
 
 def by_beam(metrics: Metrics) -> str:
-    """A row a test set; of many languages one, their mean."""
+    """One row per test set; for many languages one row, their mean."""
     tests = {test: found["by_beam"] for test, found in metrics["tests"].items() if found.get("by_beam")}
     if not tests:
         return ""
@@ -245,7 +245,7 @@ def search(metrics: Metrics) -> str:
 
 
 def looking(metrics: Metrics) -> str:
-    """Whether a model looks at what it writes; of many languages, in each."""
+    """Whether a model looks at what it writes; for many languages, in each of them."""
     if "looking" not in metrics:
         return ""
     found = metrics["looking"]
@@ -259,7 +259,7 @@ def looking(metrics: Metrics) -> str:
 
 
 def best_head(found: dict[str, Any]) -> str:
-    """Of a Transformer."""
+    """The head of a Transformer that aligns best."""
     if "best_head" not in found:
         return ""
     layer, head = found["best_head"].split(".")

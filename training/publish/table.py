@@ -15,7 +15,7 @@ BEGIN, END = "<!-- models:", "<!-- models: end -->"
 
 
 def models_table(folders: Sequence[Path]) -> str:
-    """One row a checkpoint: name, what it is, size, its main figures, the licence of its weights."""
+    """One row per checkpoint: name, what it is, size, its main figures, the licence of its weights."""
     if not folders:
         return ""
     rows = []

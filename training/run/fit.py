@@ -97,7 +97,7 @@ class Run:
         self.loss = summed(self.model, self.task, ranks)
         self.optimizer = optimizer_for(self.model, recipe)
         self.average = {name: value.detach().clone() for name, value in trained(self.model)} if recipe.average else {}
-        self.best: dict[str, Tensor] = {}  # of them all, by dev
+        self.best: dict[str, Tensor] = {}  # the best averaged weights so far, by dev
         self.bf16 = recipe.bf16 and bf16_pays(ranks.device)
         self.fingerprint, self.examples = dataset.fingerprint, len(dataset.train)
         self.batches = len(self.task.epoch(0))
