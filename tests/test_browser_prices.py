@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 import pytest
 
 from seqdemo.checkpoints import Checkpoint
-from seqdemo.config import SearchOptions
-from seqdemo.edits import is_word
+from seqdemo.config import EOS, SearchOptions
+from seqdemo.edits import Edit, Force, is_word
+from seqdemo.explain.replay import places_of
 from seqdemo.hands.gates import gate_report
 from seqdemo.hands.strips import sweep
 from seqdemo.hub import load
 from seqdemo.playground import Run, run, trace
+from seqdemo.records import Trace
 from seqdemo.ui import launch
 from seqdemo.ui.answers import edits_of, options_of
 from seqdemo.ui.catalogue import Catalogue
@@ -54,8 +57,35 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
-def priced_again(page: Any, task: str) -> tuple[float, float]:
-    """What the price says of the new output and of the old one, by the library alone."""
+RATIO = re.compile("(10[⁰¹²³⁴⁵⁶⁷⁸⁹]+|[\\d.,]+)(?:×| times) (less likely|likelier)")
+LARGE = math.log(9_999)  # from here on a ratio is told as a power of ten
+
+
+def told_changes(text: str) -> list[float]:
+    """The log of every ratio that a badge tells."""
+    raised = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+    found = []
+    for ratio, way in RATIO.findall(text):
+        power = ratio.startswith("10") and ratio[2:].translate(raised) != ratio[2:]
+        nats = int(ratio[2:].translate(raised)) * math.log(10) if power else math.log(float(ratio.replace(",", "")))
+        found.append(nats if way == "likelier" else -nats)
+    return found
+
+
+def badge_again(checkpoint: Checkpoint, edit: Edit, before: Run, after: Trace, old: Trace) -> list[float]:
+    """The changes that the badge of the only edit tells, by the library alone: a word's at its place and against greedy search's
+    output, that of the same output otherwise. Those are left out that the page calls equal."""
+    if not is_word(edit):
+        return [change for change in (after.total - old.total,) if abs(change) >= 0.005]
+    start = len(before.prompt.prefix)
+    here = sum(float(after.top_logps[place, 0] - after.logps[place]) for place in places_of(edit, after.tokens, start))
+    greedy = run(checkpoint, before.prompt, SearchOptions(strategy="greedy", max_length=before.options.max_length))
+    gain = after.total - trace(checkpoint, before.prompt, greedy.hypotheses[0].tokens).total
+    return [change for change in (-here, gain) if abs(change) >= math.log(1.05)]
+
+
+def priced_again(page: Any, task: str) -> tuple[float, float, list[float]]:
+    """What the price says of the new output and of the old one, and what the badge tells, by the library alone."""
     state = page.evaluate("({input: seqdemo.page.state.input, column: seqdemo.page.state.columns[1]})")
     tokens = tuple(page.evaluate("seqdemo.page.columns.B.hypotheses[0].tokens"))
     checkpoint = load(state["column"]["checkpoint"])
@@ -74,7 +104,7 @@ def priced_again(page: Any, task: str) -> tuple[float, float]:
         after, old = trace(checkpoint, before.prompt, tokens), trace(checkpoint, before.prompt, before.hypotheses[0].tokens)
     else:
         after, old = trace(checkpoint, before.prompt, tokens, edits), trace(checkpoint, before.prompt, tokens)
-    return after.total, old.total
+    return after.total, old.total, badge_again(checkpoint, edits[0], before, after, old)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -98,10 +128,54 @@ def test_every_price_on_the_screen_is_that_of_a_replay(browser: Any, address: st
         assert not page.is_visible("#s-column-b .s-message"), (kind, page.inner_text("#s-column-b .s-message"))
         found = re.search(r"log probability ([−\d.]+) against ([−\d.]+)", page.inner_text("#s-column-b .s-price"))
         assert found, kind
-        again = priced_again(page, TASK[path])
+        *again, changes = priced_again(page, TASK[path])
         assert [number(text) for text in found.groups()] == pytest.approx(again, abs=0.0051), kind
         told = page.inner_text("#s-column-b .s-edit")
         assert ("this place" in told or "the whole" in told) if kind in ("force", "ban", "require") else "the same" in told, kind
+        shown = told_changes(told)
+        assert len(shown) == len(changes), (kind, told, changes)
+        for one, other in zip(shown, changes):
+            assert one == pytest.approx(other, abs=1.2 if abs(other) > LARGE else 0.05), (kind, told)
+    assert visit.errors == []
+    visit.context.close()
+
+
+def nearly_tied() -> tuple[str, int, str, str]:
+    """A sentence of the gallery that greedy search loses by one early word, nearly tied with another: the sentence, the place of
+    that word, the other word, and what a person wrote, which greedy search writes too once it is forced."""
+    translator, greedy = load("translator-de-en"), SearchOptions(strategy="greedy")
+    gallery = json.loads((launch.checkpoints_folder() / "gallery.json").read_text("utf-8"))["examples"]["translate"]
+    for row in gallery:
+        wrong = run(translator, row["text"], greedy)
+        told = trace(translator, wrong.prompt, wrong.hypotheses[0].tokens)
+        for place in range(2):
+            for rank in (1, 2):
+                token = told.top_tokens[place, rank].item()
+                tie = told.top_logps[place, 0] - told.top_logps[place, rank] < math.log(2)
+                saved = run(translator, row["text"], greedy, (Force(place, (token,)),)) if tie and token > EOS else wrong
+                if saved.texts[0] in row["references"] and wrong.texts[0] not in row["references"]:
+                    return row["text"], place, saved.texts[0].split()[place], saved.texts[0]
+    raise AssertionError("no sentence of the gallery is lost by one early word")
+
+
+def test_the_lecture_s_example_works_by_two_clicks(browser: Any, address: str) -> None:
+    text, place, word, wanted = nearly_tied()
+    visit = Visit(browser, address)
+    page = visit.come("")
+    page.fill("#s-input", text)
+    page.wait_for_function(
+        "text => seqdemo.page.columns.A.source.text === text || seqdemo.page.state.input.text === text", arg=text
+    )
+    visit.settle()
+    wrong = visit.outputs()[0]
+    assert wrong != wanted
+    page.click(f"#s-column-a .s-word >> nth={place}")
+    page.click(f"#s-column-a .s-alternative:has(bdi:text-is('{word}'))")
+    visit.settle()
+    assert visit.outputs() == [wrong, wanted]
+    told = page.inner_text("#s-column-b .s-edit")
+    here, whole = told_changes(told)
+    assert -math.log(2.05) < here < 0 < whole and "less likely at this place; the whole sentence" in told
     assert visit.errors == []
     visit.context.close()
 
