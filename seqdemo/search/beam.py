@@ -34,8 +34,8 @@ from seqdemo.search.hypotheses import (
 from seqdemo.search.rules import refuse_broken
 from seqdemo.state import Logits, arrays, top
 
-# Up to so many candidates it is quicker to rank each row first and merge; beyond, `_all_at_once`, in single precision, so
-# that two candidates whose totals differ by less than that resolves may change places at the very edge of the beam.
+# Up to so many candidates it is quicker to rank each row and merge the rows. For more, `_all_at_once` ranks in single
+# precision, so two candidates that this cannot tell apart may change places at the edge of the beam.
 NARROW = 48
 
 
@@ -60,7 +60,7 @@ def _best(logits: Logits, total_BW: np.ndarray, ended_BW: np.ndarray, count: int
         return _all_at_once(logits, total_BW, ended_BW, count)
     value_KC, token_KC = arrays(top(logits.values_KV, count))
     total_K1 = logits.total_K1.numpy()
-    if not ((value_KC[:, 0] < math.inf).all() and np.isfinite(total_K1).all()):  # what is no number comes first
+    if not ((value_KC[:, 0] < math.inf).all() and np.isfinite(total_K1).all()):  # NaN comes first
         refuse_broken(logits)
     logp_KC = value_KC - total_K1
     if ahead is not None:
@@ -334,9 +334,9 @@ class Siblings:
 
 
 class Groups:
-    """Diverse beam search (Vijayakumar et al. 2016): groups of the beam choose one after the other, and a token costs
-    `strength` for each time that it is among the best candidates of an earlier group at this step, as many as a group holds.
-    What was paid stays paid, also in the score. The columns of a group stand together."""
+    """Diverse beam search (Vijayakumar et al. 2016): groups of the beam choose one after the other, and a token pays
+    `strength` each time that it is among the best candidates of an earlier group at this step (as many as a group holds). What
+    was paid stays paid, also in the score. The columns of a group stand together."""
 
     def __init__(self, groups: int, width: int, strength: float) -> None:
         self.groups, self.each, self.strength = groups, width // groups, strength

@@ -264,7 +264,7 @@ def gathered(turns: list[Turn], sentences: int) -> Field:
 
 
 def form(turn: Turn) -> tuple[object, ...]:
-    """Turns of the same sentences and sizes are gathered in one go."""
+    """What turns have in common that are gathered in one go: sentences and sizes."""
     return id(turn.sentences), turn.column_BW.shape, *(part if part is None else part.shape for part in turn.candidates)
 
 

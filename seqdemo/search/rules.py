@@ -96,7 +96,7 @@ class RepetitionPenalty(Remembers):
 
 
 class MinimumLength(Rule):
-    """No <eos> before so many tokens."""
+    """No <eos> before `length` tokens."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -108,7 +108,7 @@ class MinimumLength(Rule):
 
 
 class NoRepeats(Remembers):
-    """No n tokens in a row twice, unless one of the `exempt` is among them."""
+    """No n-gram stands twice, unless it holds one of the `exempt` tokens."""
 
     def __init__(self, n: int, exempt: tuple[int, ...] = ()) -> None:
         self.n, self.exempt = n, exempt
@@ -126,7 +126,7 @@ class NoRepeats(Remembers):
 
 
 class Forced(Rule):
-    """These tokens, from `position` on (None: directly after what was given). The output may not end before."""
+    """These tokens stand from `position` on (None: directly after what was given). The output may not end before."""
 
     def __init__(self, tokens: Sequence[int], position: int | None = None) -> None:
         self.tokens, self.position = torch.tensor(tokens), position
@@ -144,7 +144,7 @@ class Forced(Rule):
 
 
 class Banned(Rule):
-    """Not exactly these tokens from `position` on."""
+    """Exactly these tokens may not stand from `position` on."""
 
     def __init__(self, tokens: Sequence[int], position: int) -> None:
         self.tokens, self.position = tuple(tokens), position
@@ -166,7 +166,7 @@ class Banned(Rule):
 
 
 class EndAtLimit(Rule):
-    """Only <eos> as the last token there is room for, at its own price."""
+    """The last token that there is room for is <eos>, at its own log probability."""
 
     def apply(self, logits: Logits, now: Now, state: None) -> Logits:
         others_V = torch.arange(logits.values_KV.shape[1]) != now.eos

@@ -21,10 +21,10 @@ BELOW_ONE = 1 - 1e-9  # keeps u * mass below the mass, so that a token of probab
 def distribution(
     values_KV: Tensor, temperature: float, top_k: int, top_p: float, typical: float = 1.0, min_p: float = 0.0
 ) -> Tensor:
-    """What is drawn from: q(y) = p(y)^(1/temperature) / Z, over the top_k most probable tokens (0: all), and of these the
-    smallest set, most probable first, whose mass reaches top_p; of these those of at least min_p times the largest q; and of
-    these the smallest set whose mass reaches `typical`, those first whose surprisal -log q is nearest to the entropy of q
-    (Meister et al. 2023)."""
+    """The distribution to draw from, q(y) = p(y)^(1/temperature) / Z, over the tokens that pass four filters in turn: the top_k
+    most probable ones (0: all); the smallest set, most probable first, whose mass reaches top_p; those of at least min_p times
+    the largest q; and the smallest set, those first whose surprisal -log q is nearest to the entropy of q, whose mass reaches
+    `typical` (Meister et al. 2023)."""
     scores_KV = values_KV.double() / temperature
     if top_k:
         best_KC, token_KC = top(scores_KV, top_k)

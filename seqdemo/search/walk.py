@@ -26,8 +26,7 @@ from seqdemo.state import Logits, StepFunction, select
 
 DROP_AT = 0.25  # sentences leave the batch when this share of it is done
 BESIDE = 10  # candidates recorded a step by greedy search and beside each sample
-MANY_SAMPLES = 10  # beyond so many samples, the tree shows only
-BESIDE_MANY = 2
+MANY_SAMPLES, BESIDE_MANY = 10, 2  # with more samples than this, so many beside each
 
 
 @torch.inference_mode()
