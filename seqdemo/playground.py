@@ -33,7 +33,7 @@ from seqdemo.explain.replay import (
 )
 from seqdemo.explain.step import step_in_full
 from seqdemo.findings import Badge
-from seqdemo.network.attention import WhatIf
+from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.model import Network, refuse_devices
 from seqdemo.prompts import MOST_CHARACTERS, MOST_PIECES, MOST_TEXT, Prompt, cut_up, far_from_training, prepare, tokenizer, unseen
 from seqdemo.records import Certificate, Hypothesis, Price, SearchError, SearchTree, StepInFull, Trace
@@ -184,18 +184,17 @@ def searched(
 ) -> list[SearchResult]:
     """Search all prompts in one batch. The edits apply to all of them and have been checked; `words[b]` apply to prompt b
     alone."""
-    step, state = begin(network_of(checkpoint), prompts, WhatIf(edits))
+    step, state = begin(network_of(checkpoint), prompts, what_if_of(edits))
     given, limits = [prompt.prefix for prompt in prompts], [longest(prompt, options) for prompt in prompts]
     told: dict[str, Any] = {"given": given, "progress": progress, "cancel": cancel, "record": record}
     own = [rules_of_words(each, options) for each in words]
     return search(step, state, len(prompts), options, limits, rules=rules_of_words(edits, options), own=own, **told)
 
 
-def begin(network: Network, prompts: Sequence[Prompt], what_if: WhatIf) -> tuple[StepFunction, Any]:
+def begin(network: Network, prompts: Sequence[Prompt], what_if: WhatIf | None) -> tuple[StepFunction, Any]:
     """The step function, and the state after all tokens before the output have been read but the last (<bos>, or a given
     one)."""
-    asked = what_if if what_if else None
-    step, state = network.stepper(network.read(*sources_of(prompts), asked), asked, len(prompts))
+    step, state = network.stepper(network.read(*sources_of(prompts), what_if), what_if, len(prompts))
     if any(prompt.prefix for prompt in prompts):
         state = read_on(step, state, [(BOS, *prompt.prefix)[:-1] for prompt in prompts])
     return step, state

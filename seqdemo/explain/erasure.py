@@ -13,7 +13,7 @@ from seqdemo.config import EOS
 from seqdemo.edits import Edit
 from seqdemo.errors import InputError
 from seqdemo.explain.replay import Source, inputs_of, source_tensors
-from seqdemo.network.attention import WhatIf
+from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.model import Network, log_probabilities
 from seqdemo.state import select
 
@@ -29,8 +29,7 @@ def erased(
         raise InputError(f"A source position is erased by {' or '.join(WAYS)}, not {how!r}.")
     if network.config.encoder == "none":
         raise InputError("Erasure takes away source positions; this model reads no source.")
-    asked = WhatIf(edits)
-    what_if = asked if asked else None
+    what_if = what_if_of(edits)
     x_1SE, mask_1S, mean_E = inputs_and_mean(network, source)
     read_BT = inputs_of(target).expand(x_1SE.shape[1] + 1, -1)
     if how == "mean":

@@ -17,7 +17,7 @@ from seqdemo.edits import DIRECTIONS, Edit, whole
 from seqdemo.errors import InputError
 from seqdemo.explain.replay import Source, check, check_source, check_target, inputs_of, source_tensors
 from seqdemo.moved import warn
-from seqdemo.network.attention import WhatIf
+from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.cells import Ask, Cell, keep
 from seqdemo.network.coders import DecoderState
 from seqdemo.network.model import Network, Recurrent
@@ -35,12 +35,12 @@ def connectivity(
     check(network, source, target, edits)
     if not whole(position, len(target)):
         raise InputError(f"Position {position} is outside this output of {len(target)} pieces, counted from 0.")
-    what_if, network = WhatIf(edits), network.bare()
+    what_if, network = what_if_of(edits), network.bare()
     with torch.inference_mode(False), torch.enable_grad():
         ids_1S, mask_1S = source_tensors(source)
         x_1SE = cast(Any, network).embed_source(ids_1S).detach().requires_grad_()
         read_1T = inputs_of(target[: position + 1])
-        r_1R = network.teach(x_1SE, mask_1S, read_1T, what_if if what_if else None).features_BTR[:, -1]
+        r_1R = network.teach(x_1SE, mask_1S, read_1T, what_if).features_BTR[:, -1]
         logp = F.log_softmax(network.readout(r_1R), 1)[0, target[position]]
         (gradient_1SE,) = torch.autograd.grad(logp, [x_1SE])
     return np.asarray(gradient_1SE[0])

@@ -23,7 +23,7 @@ from seqdemo.config import BOS, EOS, PAD, TOLERANCE, ModelConfig, plain, terms
 from seqdemo.edits import Ban, ClampGate, Edit, Force, Require, check_edits, edit_to_json, is_word, whole
 from seqdemo.errors import InputError
 from seqdemo.findings import Badge
-from seqdemo.network.attention import WhatIf
+from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.model import NEVER_SAID, Network, log_probabilities, refuse_devices
 from seqdemo.records import Price, Trace
 from seqdemo.state import ATTENTION, Taught
@@ -42,6 +42,12 @@ def source_tensors(source: Source) -> tuple[Tensor, Tensor | None]:
     return ids_1S, torch.ones_like(ids_1S, dtype=torch.bool)
 
 
+def source_rows(source: Source, rows: int) -> tuple[Tensor, Tensor | None]:
+    """The source in so many equal rows, and its mask."""
+    source_1S, mask_1S = source_tensors(source)
+    return source_1S.expand(rows, *source_1S.shape[1:]), None if mask_1S is None else mask_1S.expand(rows, -1)
+
+
 def inputs_of(target: Sequence[int]) -> Tensor:
     """What a decoder reads when it says these tokens: <bos>, then all but the last."""
     return torch.tensor([[BOS, *target[:-1]]], dtype=torch.long)
@@ -52,8 +58,7 @@ def taught(
 ) -> Taught:
     """One teacher-forced pass under the edits inside the network. Edits of words have no effect, because the tokens are
     given."""
-    what_if = WhatIf(edits)
-    return network.teach(*source_tensors(source), inputs_of(target), what_if if what_if else None, keep)
+    return network.teach(*source_tensors(source), inputs_of(target), what_if_of(edits), keep)
 
 
 def scored(
@@ -196,11 +201,8 @@ class Judged:
         self.tolerance = TOLERANCE[network.precision or "float32"]
         self.rows = {one: row for row, one in enumerate(dict.fromkeys(asked))}
         outputs = [output for output, _ in self.rows]
-        what_if = WhatIf(edits, torch.tensor([held for _, held in self.rows], dtype=torch.bool).view(len(outputs), len(edits)))
-        source_1S, mask_1S = source_tensors(source)
-        source_BS = source_1S.expand(len(outputs), *source_1S.shape[1:])
-        mask_BS = None if mask_1S is None else mask_1S.expand(len(outputs), -1)
-        found = list(scored(network, source_BS, mask_BS, outputs, what_if if what_if else None))
+        held_BN = torch.tensor([held for _, held in self.rows], dtype=torch.bool).view(len(outputs), len(edits))
+        found = list(scored(network, *source_rows(source, len(outputs)), outputs, what_if_of(edits, held_BN)))
         self.logps = [said_T.double().numpy() for said_T, _ in found]
         self.gaps = [(best_T - said_T).tolist() for said_T, best_T in found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -11,10 +12,17 @@ from seqdemo.equations import EQUATIONS
 from seqdemo.errors import InputError
 from seqdemo.explain.replay import Source, inputs_of, source_tensors
 from seqdemo.explain.worked import worked
-from seqdemo.network.attention import WhatIf
+from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.model import Network, Recurrent, log_probabilities
 from seqdemo.records import StepInFull
 from seqdemo.state import by_head
+
+
+def before(network: Network, source: Source, target: Sequence[int], position: int, what_if: WhatIf | None) -> Any:
+    """The state after all tokens but the one before `position` have been read."""
+    if position:
+        return network.teach(*source_tensors(source), inputs_of(target)[:, :position], what_if).state
+    return network.start(network.read(*source_tensors(source), what_if))
 
 
 @torch.inference_mode()
@@ -29,13 +37,8 @@ def step_in_full(
     """The step that says target[step]. The other arguments have been checked already."""
     if not whole(step, len(target)):
         raise InputError(f"Step {step!r} is outside this output of {len(target)} pieces, counted from 0.")
-    asked = WhatIf(edits)
-    what_if = asked if asked else None
-    read_1T = inputs_of(target)
-    if step:
-        state = network.teach(*source_tensors(source), read_1T[:, :step], what_if).state
-    else:
-        state = network.start(network.read(*source_tensors(source), what_if))
+    what_if, read_1T = what_if_of(edits), inputs_of(target)
+    state = before(network, source, target, step, what_if)
     done = network.step(read_1T[:, step], state, what_if)
     seen = done.seen
     logits_1V = network.readout(done.features_KR)

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from seqdemo.edits import AttentionRow, ClampGate
 from seqdemo.explain.replay import inputs_of
-from seqdemo.hands.place import Cancel, Place, RowsGiven, before, stop_if
+from seqdemo.explain.step import before
+from seqdemo.hands.place import Cancel, Place, RowsGiven, stop_if
 from seqdemo.hands.units import WordUnderUnits, batches, held_layer
-from seqdemo.network.attention import WhatIf, as_row
+from seqdemo.network.attention import as_row
 from seqdemo.network.model import log_probabilities
 from seqdemo.state import Seen, select
 from seqdemo.text import SPACE_MARK
@@ -75,10 +76,10 @@ class WordUnderRows:
         self.network = place.network.bare() if bare else place.network
         self.edits, self.position, self.word = place.edits, position, torch.tensor(word)
         target = (*place.target[: place.position], *word)
-        asked, source = WhatIf(place.edits), place.run.prompt.source
+        source = place.run.prompt.source
         with torch.no_grad():
             read = source.clone() if isinstance(source, Tensor) else source  # of a picture, to differentiate
-            self.state = before(self.network, read, target, position, asked if asked else None)
+            self.state = before(self.network, read, target, position, place.what_if)
         self.read_1T = inputs_of(target)[:, position:]
 
     def margins(self, rows_KS: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,10 +10,11 @@ from torch import Tensor
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.edits import Edit, whole
 from seqdemo.errors import InputError
-from seqdemo.explain.replay import inputs_of, source_tensors
+from seqdemo.explain.replay import inputs_of
+from seqdemo.explain.step import before
 from seqdemo.findings import Bar
-from seqdemo.network.attention import WhatIf, as_row
-from seqdemo.network.model import Network, log_probabilities
+from seqdemo.network.attention import WhatIf, as_row, what_if_of
+from seqdemo.network.model import log_probabilities
 from seqdemo.playground import Run, said
 from seqdemo.prompts import tokenizer
 from seqdemo.state import Step, select
@@ -51,8 +51,7 @@ class Place:
         self.network, self.target = said(checkpoint, run.prompt, tokens)
         check_place(position, len(run.prompt.prefix), len(self.target))
         self.position, self.edits = position, run.edits
-        asked = WhatIf(run.edits)
-        self.what_if = asked if asked else None
+        self.what_if = what_if_of(run.edits)
         self.state = before(self.network, run.prompt.source, self.target, position, self.what_if)
         self.token_1 = inputs_of(self.target)[:, position]
         self.own = self.step(self.what_if, 1)
@@ -82,14 +81,6 @@ class Place:
 
     def bars(self, logp_V: Tensor, top: int) -> tuple[Bar, ...]:
         return tuple(self.bar(token, logp_V) for token in logp_V.topk(min(top, len(logp_V) - 2)).indices.tolist())
-
-
-def before(network: Network, source: Any, target: Sequence[int], position: int, what_if: WhatIf | None) -> Any:
-    """The state after all tokens but the one before `position` have been read."""
-    read_1T = inputs_of(target)[:, :position]
-    if position:
-        return network.teach(*source_tensors(source), read_1T, what_if).state
-    return network.start(network.read(*source_tensors(source), what_if))
 
 
 def check_place(position: object, given: int, length: int) -> None:

@@ -21,7 +21,7 @@ from seqdemo.edits import AttentionBlend, Edit, check_attention
 from seqdemo.errors import InputError
 from seqdemo.findings import Frame, Pooled, Strip, Wanted
 from seqdemo.hands.place import Cancel
-from seqdemo.network.attention import WhatIf
+from seqdemo.network.attention import what_if_of
 from seqdemo.network.model import Network
 from seqdemo.playground import Run, checkpoint_of, network_of, obedient, run, scorable, searched, sources_of, texts_of, trace
 from seqdemo.prompts import Prompt, tokenizer
@@ -274,13 +274,13 @@ def coverages(
     network = network_of(checkpoint)
     if not network.config.has_attention:
         return [None] * len(outputs)
-    asked, name = WhatIf(edits), f"decoder.{network.config.attention_layers - 1}.cross"
+    what_if, name = what_if_of(edits), f"decoder.{network.config.attention_layers - 1}.cross"
     found: list[float | None] = []
     for first in range(0, len(outputs), POOLED):
         batch = [one.tokens for one in outputs[first : first + POOLED]]
         read_BT = pad_sequence([torch.tensor((BOS, *tokens[:-1])) for tokens in batch], batch_first=True)
         source, mask = sources_of([prompt] * len(batch))
-        heads = network.teach(source, mask, read_BT, asked if asked else None, (name,)).seen.values()
+        heads = network.teach(source, mask, read_BT, what_if, (name,)).seen.values()
         rows_BTS = torch.stack(list(heads)).mean(0).double()
         found += [float(rows_TS[: len(tokens)].sum(0).clamp(TINY, 1).log().sum()) for rows_TS, tokens in zip(rows_BTS, batch)]
     return found

@@ -14,11 +14,12 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import terms
 from seqdemo.edits import ClampGate, Edit, whole
 from seqdemo.errors import InputError
-from seqdemo.explain.replay import inputs_of, source_tensors
+from seqdemo.explain.replay import inputs_of, source_rows
+from seqdemo.explain.step import before
 from seqdemo.findings import UnitChange, UnitGroup, UnitRanking
-from seqdemo.hands.place import Cancel, Progress, before, check_place, stop_if
+from seqdemo.hands.place import Cancel, Progress, check_place, stop_if
 from seqdemo.hands.sample import follow, sample_for
-from seqdemo.network.attention import WhatIf, at
+from seqdemo.network.attention import WhatIf, at, what_if_of
 from seqdemo.network.cells import Ask
 from seqdemo.network.model import Network, log_probabilities
 from seqdemo.playground import Run, checkpoint_of, edited, said
@@ -66,12 +67,11 @@ class WordUnderUnits:
         assert isinstance(like.value, tuple)
         self.values_H = torch.tensor(like.value)
         self.units = len(like.value)
-        self.source = source_tensors(run.prompt.source)
-        asked = WhatIf(run.edits)
+        self.source = run.prompt.source
         self.first = min((*(like.positions or (0,)), places[0])) if like.part == "decoder" else 0
         self.read_1T = inputs_of(target[: places[-1] + 1])
         if like.part == "decoder":
-            self.state = before(network, run.prompt.source, target, self.first, asked if asked else None)
+            self.state = before(network, run.prompt.source, target, self.first, what_if_of(run.edits))
 
     @torch.inference_mode()
     def distributions(self, held_KH: Tensor) -> Tensor:
@@ -82,10 +82,7 @@ class WordUnderUnits:
             state = select(self.state, torch.zeros(rows, dtype=torch.long))
             features_KTR = self.network.teach(None, None, read_KT, what_if, state=state).features_BTR
         else:
-            source_1S, mask_1S = self.source
-            mask_KS = None if mask_1S is None else mask_1S.expand(rows, -1)
-            source_KS = source_1S.expand(rows, *source_1S.shape[1:])
-            features_KTR = self.network.teach(source_KS, mask_KS, read_KT, what_if).features_BTR
+            features_KTR = self.network.teach(*source_rows(self.source, rows), read_KT, what_if).features_BTR
         features_KNR = features_KTR[:, self.places[0] - self.first :]
         logp_XV = log_probabilities(self.network.readout(features_KNR.flatten(0, 1)))
         return logp_XV.view(rows, len(self.places), -1)

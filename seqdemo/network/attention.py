@@ -246,6 +246,12 @@ class WhatIf:
         return context_BKNH
 
 
+def what_if_of(edits: Sequence[Edit], held_BN: Tensor | None = None) -> WhatIf | None:
+    """The what-if of these edits; None if none of them acts inside a step."""
+    asked = WhatIf(edits, held_BN)
+    return asked if asked else None
+
+
 def as_row(weights: Sequence[float]) -> Tensor:
     """These weights as a row that sums to 1 as exactly as float32 can: what rounding leaves over goes to the largest."""
     exact_S = torch.tensor(weights, dtype=torch.float64)
