@@ -1,6 +1,7 @@
 // The gates of one part of a network: for each a Grid, one row a step, one column a unit; below, which units act as switches.
 import { el, newId, signed } from "./core.js";
 import { css, legend, onThemeChange } from "./colour.js";
+import { Drawn, mounted } from "./drawn.js";
 import { Grid } from "./grid.js";
 import { shifted } from "./painter.js";
 import { Saturation } from "./saturation.js";
@@ -54,12 +55,9 @@ class GateMap {
   }
 }
 
-class GatesDrawing {
+class GatesDrawing extends Drawn {
   constructor(element, emit) {
-    this.element = element;
-    this.emit = emit;
-    this.own = { part: "", order: "unit", step: 0 };
-    this.told = 0;
+    super(element, emit, { part: "", order: "unit", step: 0 });
     /** @type {Map<string, GateMap>} */
     this.maps = new Map();
     /** @type {Map<string, Saturation>} */
@@ -86,9 +84,7 @@ class GatesDrawing {
 
   update(payload, view = {}) {
     if (!this.payload || payload.gates !== this.payload.gates) this.parts = payload.gates instanceof Map ? payload.gates : readGates(payload.gates);
-    this.payload = payload;
-    this.given = view;
-    this.told += 1;
+    this.take(payload, view);
     this.show();
   }
 
@@ -97,13 +93,6 @@ class GatesDrawing {
     for (const map of this.maps.values()) map.grid.destroy();
     for (const ring of this.rings.values()) ring.stopTheme();
     this.element.replaceChildren();
-  }
-
-  change(name, value) {
-    this.own[name] = value;
-    const { told } = this;
-    this.emit(name, value);
-    if (this.told === told) this.show(); // else whoever heard it has updated the drawing
   }
 
   show() {
@@ -233,7 +222,5 @@ function kept(holder, known, names, make, drop) {
 
 /** @param {HTMLElement} element @param {GatesPayload} payload @param {GatesView} view @param {import("./grid.js").Emit} emit */
 export function mountGates(element, payload, view = {}, emit = () => {}) {
-  const drawing = new GatesDrawing(element, emit);
-  drawing.update(payload, view);
-  return { update: (next, seen) => drawing.update(next, seen), destroy: () => drawing.destroy() };
+  return mounted(new GatesDrawing(element, emit), payload, view);
 }

@@ -1,6 +1,7 @@
 // A text coloured letter by letter: by what one unit remembers, or by how likely the model found each letter before it came.
 import { button, clear, el, newId, probability, signed, tip } from "./core.js";
 import { inkOn, legend, onThemeChange, shade } from "./colour.js";
+import { Drawn, mounted } from "./drawn.js";
 import { figureTools } from "./saving.js";
 import { atoms, isEnd, isRightToLeft, pieceName } from "./text.js";
 import { readGates } from "./units.js";
@@ -21,16 +22,13 @@ export function memoryOf(parts, layer) {
   return part ? part.get("cell") || part.get("hidden") : null;
 }
 
-class LettersDrawing {
+/** @extends {Drawn<LettersView>} */
+class LettersDrawing extends Drawn {
   constructor(element, emit) {
-    this.element = element;
-    this.emit = emit;
-    /** @type {LettersView} */
-    this.own = { by: "unit", unit: 0, layer: 0 };
+    super(element, emit, { by: "unit", unit: 0, layer: 0 });
     /** @type {{node: HTMLElement, t: number, text: string}[]} */
     this.spans = [];
     this.at = -1;
-    this.told = 0;
     this.controls();
     this.body = el("div", { class: "s-text", tabindex: "0", role: "application", "aria-roledescription": "coloured text", "aria-label": "The text, coloured. Arrow keys move from letter to letter." });
     this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
@@ -59,9 +57,7 @@ class LettersDrawing {
   update(payload, view = {}) {
     const anew = !this.payload || payload.pieces !== this.payload.pieces;
     if (!this.payload || payload.gates !== this.payload.gates) this.parts = !payload.gates || payload.gates instanceof Map ? payload.gates : readGates(payload.gates);
-    this.payload = payload;
-    this.given = view;
-    this.told += 1;
+    this.take(payload, view);
     if (anew) this.letters();
     this.show();
   }
@@ -70,13 +66,6 @@ class LettersDrawing {
     this.stopTheme();
     tip.hide();
     clear(this.element);
-  }
-
-  change(name, value) {
-    this.own = { ...this.own, [name]: value };
-    const { told } = this;
-    this.emit(name, value);
-    if (this.told === told) this.show(); // else whoever heard it has updated the drawing
   }
 
   step(by) {
@@ -231,7 +220,5 @@ class LettersDrawing {
 
 /** @param {HTMLElement} element @param {LettersPayload} payload @param {LettersView} view @param {import("./grid.js").Emit} emit */
 export function mountLetters(element, payload, view = {}, emit = () => {}) {
-  const drawing = new LettersDrawing(element, emit);
-  drawing.update(payload, view);
-  return { update: (next, seen) => drawing.update(next, seen), destroy: () => drawing.destroy() };
+  return mounted(new LettersDrawing(element, emit), payload, view);
 }

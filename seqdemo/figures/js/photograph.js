@@ -1,6 +1,7 @@
 // Where a model looked in a photograph for every word: the picture is bright where it looked and dark elsewhere.
 import { el, newId, svg, tip, unpack } from "./core.js";
 import { css, onThemeChange, palette } from "./colour.js";
+import { Drawn, mounted } from "./drawn.js";
 import { figureTools } from "./saving.js";
 import { pieceName } from "./text.js";
 
@@ -62,12 +63,9 @@ function numbers(packed) {
   return packed.base64 ? unpack(packed) : packed;
 }
 
-class PhotographDrawing {
+class PhotographDrawing extends Drawn {
   constructor(element, emit) {
-    this.element = element;
-    this.emit = emit;
-    this.own = { word: 0, veil: 0.8 };
-    this.told = 0;
+    super(element, emit, { word: 0, veil: 0.8 });
     /** @type {{canvas: HTMLCanvasElement, frame: HTMLElement, option: HTMLElement, name: Text, title: Text}[]} */
     this.frames = [];
     /** @type {Set<number> | null} */
@@ -116,9 +114,7 @@ class PhotographDrawing {
       this.cell = -1;
       this.hovered = null;
     }
-    this.payload = payload;
-    this.given = view;
-    this.told += 1;
+    this.take(payload, view);
     if (this.image.src !== payload.picture) this.image.src = payload.picture;
     this.show();
   }
@@ -127,13 +123,6 @@ class PhotographDrawing {
     this.stopTheme();
     tip.hide();
     this.element.replaceChildren();
-  }
-
-  change(name, value) {
-    this.own = { ...this.own, [name]: value };
-    const { told } = this;
-    this.emit(name, value);
-    if (this.told === told) this.show(); // else whoever heard it has updated the drawing
   }
 
   show() {
@@ -342,11 +331,10 @@ class PhotographDrawing {
 /** @param {HTMLElement} element @param {PhotographPayload} payload @param {PhotographView} view @param {import("./grid.js").Emit} emit */
 export function mountPhotograph(element, payload, view = {}, emit = () => {}) {
   const drawing = new PhotographDrawing(element, emit);
-  drawing.update(payload, view);
   const light = (word) => {
     if (word === drawing.hovered) return;
     drawing.hovered = word;
     drawing.drawBig();
   };
-  return { update: (next, seen) => drawing.update(next, seen), light, destroy: () => drawing.destroy() };
+  return mounted(drawing, payload, view, { light });
 }

@@ -1,6 +1,7 @@
 // The search tree, left to right by step: one box a candidate, its probability beside it, and how it ended.
 import { button, el, newId, probability, signed, svg, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
+import { Drawn, mounted } from "./drawn.js";
 import { FINISHED, KEPT, PRUNED, columnEdges, layoutTree, pathTo, readTree, visibleRows } from "./layout.js";
 import { fitted, textWidth } from "./painter.js";
 import { figureTools } from "./saving.js";
@@ -16,18 +17,15 @@ import { pieceName } from "./text.js";
 
 const PITCH = 32, BOX = 23, TOP = 30;
 
-class TreeDrawing {
+/** @extends {Drawn<{opened: number[], pruned: boolean, until: number | null}>} */
+class TreeDrawing extends Drawn {
   constructor(element, emit) {
-    this.element = element;
-    this.emit = emit;
-    /** @type {{opened: number[], pruned: boolean, until: number | null}} */
-    this.own = { opened: [], pruned: false, until: null };
+    super(element, emit, { opened: [], pruned: false, until: null });
     this.nodes = new Map();
     this.edges = new Map();
     this.folds = new Map();
     this.focused = -1;
     this.room = 0;
-    this.told = 0;
     this.scroller = el("div", { class: "s-scroll s-tree", tabindex: "-1" });
     this.bar = new TreeBar((name, value) => this.change(name, value));
     this.stage = svg("svg", { class: "s-tree-svg" });
@@ -51,9 +49,7 @@ class TreeDrawing {
       Object.assign(this.own, { opened: [], until: null });
       if (this.payload) requestAnimationFrame(() => (this.scroller.scrollLeft = 0)); // done at once, it would force a layout
     }
-    this.payload = payload;
-    this.given = view;
-    this.told += 1;
+    this.take(payload, view);
     this.show();
   }
 
@@ -76,13 +72,6 @@ class TreeDrawing {
     this.bar.show(this.tree, this.view);
     this.draw();
     this.tools.refresh();
-  }
-
-  change(name, value) {
-    this.own[name] = value;
-    const { told } = this;
-    this.emit(name, value);
-    if (this.told === told) this.show(); // else whoever heard it has updated the drawing
   }
 
   resized() {
@@ -374,6 +363,5 @@ function keyed(parent, known, keys, make, update) {
 /** @param {HTMLElement} element @param {TreePayload} payload @param {TreeView} view @param {import("./grid.js").Emit} emit */
 export function mountTree(element, payload, view = {}, emit = () => {}) {
   const drawing = new TreeDrawing(element, emit);
-  drawing.update(payload, view);
-  return { update: (next, seen) => drawing.update(next, seen), destroy: () => drawing.destroy(), tell: (row) => drawing.tell(row) };
+  return mounted(drawing, payload, view, { tell: (row) => drawing.tell(row) });
 }
