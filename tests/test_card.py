@@ -16,6 +16,7 @@ from seqdemo.checkpoints import write_manifest
 from seqdemo.config import ModelConfig
 from seqdemo.errors import InputError
 from seqdemo.network.model import LanguageModel, Seq2Seq
+from seqdemo.network.transformer import Transformer
 from seqdemo.text import SPECIALS, Characters, Words
 from training import data as public_data
 from training.data.records import Dataset, Example, Split
@@ -212,6 +213,18 @@ def test_models_of_one_lesson_stand_beside_each_other(folders: dict[str, Path], 
     assert "learnt the same" not in card.render(folders["translate"])
 
 
+def test_a_transformer_attends_too(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Its picture is of the mean of its heads, and no one vector is to blame for what it loses with length."""
+    shape = {"decoder": "transformer", "features": 0, "embedding": 8, "attention_heads": 2, "feed_forward": 8}
+    config = ModelConfig(len(TAGGED), source_vocabulary=len(TAGGED), **shape)  # type: ignore[arg-type]
+    name = {**NAMED["transliterate"], "task": "transliterate"}
+    folder = checkpoints.save(tmp_path / "s", Transformer(config).eval(), name, TAGGED, TAGGED)
+    assert [path.name for path in card.draw_pictures(folder)] == ["alignment.png"]
+    beside, metrics = card.read(lesson(folders, tmp_path, "translator-de-en", 30.0))
+    (told,) = card.by_length_limit({**beside, "model": card.read(folder)[0]["model"]}, metrics)
+    assert told.endswith("(Multi30k test_2016_flickr).")
+
+
 def test_a_card_tells_whether_its_recipe_is_the_present_one(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = lesson(folders, tmp_path, "translator-de-en", 30.0)
     assert "Trained by an earlier version of the recipe behind `python -m training fit translator-de-en`" in card.render(folder)
@@ -404,7 +417,8 @@ def test_the_example_of_a_shipped_card_runs_in_a_clone(
     assert capsys.readouterr().out.strip()
     config, _ = card.read(folder)
     attends = config["model"]["decoder"].startswith("attend") and config["task"] != "complete"
+    may_attend = attends or config["model"]["decoder"] == "transformer"
     shown = {name for name in ("alignment.png", "by_length.png") if f"]({name})" in (folder / "README.md").read_text("utf-8")}
-    assert ("alignment.png" in shown) == attends, "run python -m training card"
+    assert attends <= ("alignment.png" in shown) <= may_attend, "run python -m training card"
     assert ("by_length.png" in shown) == (config["task"] in ("translate", "transliterate")), "run python -m training card"
     assert sum((folder / name).stat().st_size for name in shown) < 150_000

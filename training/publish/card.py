@@ -11,6 +11,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCardData
 
 from seqdemo.checkpoints import shipped_folder, write_manifest
+from seqdemo.checkpoints.description import model_config
 from seqdemo.checkpoints.folder import CARD, CONFIG, METRICS, WEIGHTS, replace_file
 from seqdemo.config import LANGUAGE_NAMES, SINGLE, TRANSFORMER
 from training.data import SOURCES, sources_of
@@ -358,6 +359,6 @@ def by_length_limit(config: Config, metrics: Metrics) -> list[str]:
     best = max(rows, key=lambda row: row[key], default=None)
     if config["task"] != "translate" or best is None or best is rows[-1]:
         return []
-    why = "" if config["model"]["decoder"].startswith("attend") else ONE_VECTOR
+    why = "" if model_config(config).has_attention else ONE_VECTOR
     ends = {"best": best[key], "at": span(best), "last": rows[-1][key], "longest": span(rows[-1])}
     return [LONG.format(name=column_name(metrics), unit=best["unit"], test=headlines.title(metrics, test), why=why, **ends)]

@@ -17,6 +17,7 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont, PngImagePlugin
 
 from seqdemo import SearchOptions, load, replay, run
+from seqdemo.checkpoints.description import model_config
 from seqdemo.checkpoints.folder import CONFIG, PICTURES, WEIGHTS, replace_file
 from training.measure import headlines
 from training.measure.headlines import MAIN
@@ -78,7 +79,7 @@ def png(picture: Image.Image, source: str) -> bytes:
 
 def alignment(folder: Path, config: dict[str, Any]) -> Image.Image | None:
     """What the best output of beam 5 looked at, of the task's example; None for a model without attention."""
-    if not config["model"]["decoder"].startswith("attend") or config["task"] not in EXAMPLES:
+    if not model_config(config).has_attention or config["task"] not in EXAMPLES:
         return None
     checkpoint = load(folder.resolve())
     languages = config.get("languages", [])
