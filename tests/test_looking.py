@@ -230,7 +230,7 @@ def test_the_command_prints_a_table_or_says_what_is_missing(
     bare = Split([Example("ghar", ("घर",), "hi")])
     monkeypatch.setattr(public_data, "load", lambda name, data=None: replace(dataset(), dev=bare))
     assert command_line.main(["looking", str(folder), "--dataset", "small"]) == 2
-    told = "small does not tell where tiny-transliterator should look, so nothing can be measured.\n"
+    told = "The data set small does not tell where tiny-transliterator should look, so nothing can be measured.\n"
     assert capsys.readouterr().err == told
 
 

@@ -55,7 +55,7 @@ def names() -> list[str]:
 def resolve(name: str | Path, revision: str | None, anonymous: bool = False, refresh: bool = False) -> Place | Repository:
     if isinstance(name, str) and "://" in name:
         raise InputError(f"A repository on the Hub is written user/name, without its address: {shown(name)}.")
-    if isinstance(name, str) and name.count("/") > 1 and name[0] not in "./~" and not Path(name).is_dir():
+    if isinstance(name, str) and name.count("/") > 1 and name[0] not in "./~" and not os.path.isdir(name):
         raise InputError(f"There is no folder {shown(name)}, and a repository on the Hub is written user/name.")
     if isinstance(name, Path) or name.startswith((".", "/", "~")) or name.count("/") > 1:
         refuse_revision(name, revision)

@@ -22,7 +22,9 @@ def looks(folder: Path, data: Path | None = None, dataset: str = "", record: boo
     before = figures(checkpoint, loaded.name) if record else {}
     found = where_it_looks(checkpoint, loaded)
     if not found:
-        raise InputError(f"{loaded.name} does not tell where {checkpoint.name} should look, so nothing can be measured.")
+        raise InputError(
+            f"The data set {loaded.name} does not tell where {checkpoint.name} should look, so nothing can be measured."
+        )
     if record:
         add(before, Path(folder), "looking", found)
     return found
