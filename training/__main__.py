@@ -13,6 +13,7 @@ from typing import TypeAlias
 from seqdemo.checkpoints.folder import METRICS
 from seqdemo.config import LENGTH_NORMS, SearchOptions
 from seqdemo.errors import InputError, not_installed
+from training import usage
 from training.publish import push as publish
 from training.recipes import FORMER_NAMES, RECIPES, Recipe
 from training.run.machine import set_up_memory
@@ -20,87 +21,6 @@ from training.run.overrides import changed
 
 REMEDY = "training needs some packages more: pip install -e '.[training]'"
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-PROGRAM = """\
-From raw data to an evaluated checkpoint. Begin with the toy, which takes a minute:
-
-  python -m training fit reverse --out runs/reverse
-  python -m training evaluate runs/reverse
-  echo abcdef | python -m seqdemo transliterate --checkpoint runs/reverse"""
-FIT = """\
-Train a model: any of the shipped ones, or a variant of one.
-
-  python -m training fit translator-de-en --out runs/de-en
-  python -m training fit translator-de-en --out runs/de-en --resume
-  python -m training fit reverse --out runs/gru --set cell=gru --set rate=0.004 --epochs 5
-  torchrun --nproc-per-node 2 -m training fit translator-de-en --out runs/de-en
-
-The data are downloaded once, or read from --data. Ctrl-C and SIGTERM save and stop at the next step (exit codes 130, 143);
-a run that was killed has its last state, at most two minutes old. With --resume it ends with the very weights it would have
-had without the pause, on the same machine with as many threads and processes. Under torchrun all of them save and stop
-likewise, and the command ends with torchrun's own exit code; on several machines --out is one folder that all of them see.
-
-In the folder are then a checkpoint, metrics.jsonl (the log), report.html (curves, alignments as they grew, worst and best
-examples) and state/ (all that --resume needs; delete it when you are done)."""
-DATA = """\
-Show what a recipe reads: counts, lengths, examples, what was left out and why, and the fingerprint of the splits.
-
-  python -m training data reverse
-  python -m training data translator-de-en --data downloads
-  python -m training data translator-de-en --problems      every row that could not be used, and why"""
-RECIPES_HELP = """\
-List every recipe with its task, data and budget in minutes of one core.
-
-  python -m training recipes
-  python -m training recipes translator-de-en      all that this one says"""
-EXPORT = """\
-Write the best weights of a run as a checkpoint, also while the run goes on.
-
-  python -m training export runs/reverse
-  python -m training export runs/de-en --out checkpoints/translator-de-en"""
-EVALUATE = """\
-Measure a checkpoint on its test data and write metrics.json beside it: the task's figures with greedy search and several
-beams, by source length, and how often search misses the best output. On other splits and data it prints figures only.
-
-  python -m training evaluate checkpoints/translator-de-en
-  python -m training evaluate runs/gru --split dev
-  torchrun --nproc-per-node 2 -m training evaluate checkpoints/translator-de-en"""
-COMPARE = """\
-Compare two checkpoints on the same inputs: what one gets right and the other wrong, and the reverse.
-
-  python -m training compare checkpoints/translator-de-en checkpoints/translator-de-en-plain"""
-LOOKING = """\
-Where attention rests while a model writes. For a transliterator: the share of signs whose heaviest weight lies on a letter
-that spells them (shift 0), on the position before (-1), or after (+1), in words of dev whose signs are each spelt by one or
-two Latin letters, in order. For a translator: its alignment error against links of IBM model 1, at the same shifts.
-
-  python -m training looking checkpoints/transliterator-hi-attention
-  python -m training looking checkpoints/translator-de-en --record      and write it into metrics.json"""
-PRECISION = """\
-What weights in bfloat16 and int8 change on dev inputs: quality, the share of outputs that differ from those of float32, and
-processor time. It needs a processor with instructions for them.
-
-  python -m training rounding checkpoints/translator-de-en
-  python -m training rounding checkpoints/translator-de-en --record      and write it into metrics.json"""
-CARD = """\
-Draw the pictures of checkpoints (an alignment, quality by length) and render their model cards (README.md) from config.json
-and metrics.json.
-
-  python -m training card runs/reverse
-  python -m training card                           all in checkpoints/, and the table of models in the README"""
-TABLE = """\
-Put the table of models into README.md, between its two markers.
-
-  python -m training table"""
-GALLERY = """\
-Search dev data for inputs that each show something, and write them to checkpoints/gallery.json.
-
-  python -m training gallery checkpoints/translator-de-en checkpoints/transliterator-hi-attention \\
-      checkpoints/transliterator-indic checkpoints/captioner checkpoints/lm-tolstoy --photographs seqdemo/ui/photos"""
-
-SAMPLE = """\
-Draw a small sample of dev text for the pages, over which gates and units are looked at: checkpoints/sample.json.
-
-  python -m training sample"""
 
 
 def command(
@@ -118,10 +38,10 @@ def data_option(parser: argparse.ArgumentParser) -> None:
 
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
-        prog="python -m training", description=PROGRAM, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m training", description=usage.PROGRAM, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = whole.add_subparsers(metavar="command", required=True)
-    add_fit(command(commands, "fit", "train a model", FIT, run_fit))
+    add_fit(command(commands, "fit", "train a model", usage.FIT, run_fit))
     add_looking(commands)
     add_measuring(commands)
     add_showing(commands)
@@ -152,32 +72,36 @@ def add_fit(fit: argparse.ArgumentParser) -> None:
 
 
 def add_looking(commands: Commands) -> None:
-    recipes = command(commands, "recipes", "list the recipes", RECIPES_HELP, run_recipes)
+    recipes = command(commands, "recipes", "list the recipes", usage.RECIPES_HELP, run_recipes)
     recipes.add_argument("recipe", nargs="?", help="show this one in full")
-    data = command(commands, "data", "show what a recipe reads", DATA, run_data)
+    data = command(commands, "data", "show what a recipe reads", usage.DATA, run_data)
     data.add_argument("recipe", help="a recipe, or a data set such as multi30k")
     data.add_argument("--problems", action="store_true", help="list all rows that could not be used, and nothing else")
     data_option(data)
 
 
 def add_measuring(commands: Commands) -> None:
-    export = command(commands, "export", "write a run's best weights as a checkpoint", EXPORT, run_export)
+    export = command(commands, "export", "write a run's best weights as a checkpoint", usage.EXPORT, run_export)
     export.add_argument("run_folder", type=Path, metavar="run")
     export.add_argument("--out", type=Path, metavar="DIR", help="the checkpoint's folder (the run's own)")
-    evaluate = command(commands, "evaluate", "measure a checkpoint", EVALUATE, run_evaluate)
+    evaluate = command(commands, "evaluate", "measure a checkpoint", usage.EVALUATE, run_evaluate)
     evaluate.add_argument("checkpoint", type=Path)
     evaluate.add_argument(
         "--beside", type=Path, action="append", default=[], metavar="DIR", help="a checkpoint that was tried and does not ship"
     )
-    compare = command(commands, "compare", "two checkpoints on the same inputs", COMPARE, run_compare)
+    compare = command(commands, "compare", "two checkpoints on the same inputs", usage.COMPARE, run_compare)
     compare.add_argument("checkpoints", type=Path, nargs=2)
-    looking = command(commands, "looking", "where attention rests", LOOKING, run_looking)
+    looking = command(commands, "looking", "where attention rests", usage.LOOKING, run_looking)
     looking.add_argument("checkpoint", type=Path)
     looking.add_argument("--record", action="store_true", help="also put it among the figures in metrics.json")
-    precision = command(commands, "rounding", "what weights in lower precision change", PRECISION, run_precision)
+    precision = command(commands, "rounding", "what weights in lower precision change", usage.PRECISION, run_precision)
     precision.add_argument("checkpoint", type=Path)
     precision.add_argument("--record", action="store_true", help="also put it among the figures in metrics.json")
-    for one in (evaluate, compare, looking, precision):
+    timing = command(commands, "timing", "how long decoding takes", usage.TIMING, run_timing)
+    timing.add_argument("checkpoint", type=Path)
+    timing.add_argument("beside", type=Path, help="a checkpoint of equal size")
+    timing.add_argument("--record", action="store_true", help="also put it among the figures in metrics.json")
+    for one in (evaluate, compare, looking, precision, timing):
         data_option(one)
         one.add_argument("--dataset", default="", metavar="NAME", help="the data set, if it is not recorded or another is meant")
     for one in (evaluate, compare):
@@ -188,15 +112,16 @@ def add_measuring(commands: Commands) -> None:
 
 
 def add_showing(commands: Commands) -> None:
-    card = command(commands, "card", "render model cards", CARD, run_card)
+    card = command(commands, "card", "render model cards", usage.CARD, run_card)
     card.add_argument("checkpoints", type=Path, nargs="*")
-    command(commands, "table", "put the table of models into the README", TABLE, run_table)
-    gallery = command(commands, "gallery", "find examples that show something", GALLERY, run_gallery)
+    command(commands, "table", "put the table of models into the README", usage.TABLE, run_table)
+    gallery = command(commands, "gallery", "find examples that show something", usage.GALLERY, run_gallery)
     gallery.add_argument("checkpoints", type=Path, nargs="+", help="one or more a task; the page of a task opens with the first")
     data_option(gallery)
+    gallery.add_argument("--keep", action="store_true", help="keep the examples of other checkpoints that FILE holds")
     gallery.add_argument("--photographs", type=Path, metavar="DIR", help="folder of photographs, for a captioner")
     gallery.add_argument("--out", type=Path, default=Path("checkpoints/gallery.json"), metavar="FILE", help="(%(default)s)")
-    sample = command(commands, "sample", "draw a sample of dev text", SAMPLE, run_sample)
+    sample = command(commands, "sample", "draw a sample of dev text", usage.SAMPLE, run_sample)
     data_option(sample)
     sample.add_argument("--out", type=Path, default=Path("checkpoints/sample.json"), metavar="FILE", help="(%(default)s)")
 
@@ -334,6 +259,15 @@ def run_precision(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_timing(args: argparse.Namespace) -> int:
+    from training.measure.timing import sentences, timing
+
+    one_thread()
+    with cautioned(args.data):
+        print(sentences(timing(args.checkpoint, args.beside, args.data, args.dataset, args.record, counted)))
+    return 0
+
+
 def searching(args: argparse.Namespace) -> SearchOptions:
     return SearchOptions(beam=args.beam, length_norm=args.length_norm, alpha=args.alpha)
 
@@ -359,7 +293,7 @@ def run_table(args: argparse.Namespace) -> int:
 def run_gallery(args: argparse.Namespace) -> int:
     from training.publish.gallery import mine
 
-    found = mine(args.checkpoints, args.data, args.photographs, args.out, progress=counted)
+    found = mine(args.checkpoints, args.data, args.photographs, args.out, progress=counted, keep=args.keep)
     print(f"Wrote {args.out}: " + ", ".join(f"{task} {len(rows)} examples" for task, rows in found["examples"].items()))
     return 0
 

@@ -91,8 +91,9 @@ def evaluate(
         boxes = boxes_of(data)
         pointing = play(checkpoint, read_phrases(boxes), loaded.dev.examples) if boxes else still_true(folder, "pointing", found)
         found |= {"pointing": pointing} if pointing else {}
-    if kept := still_true(folder, "precisions", found):
-        found["precisions"] = kept
+    for part in ("precisions", "timing"):
+        if kept := still_true(folder, part, found):
+            found[part] = kept
     if beside:
         found["beside"] = [alternative(other, loaded, split, plan, progress) for other in others]
     found = dict(rounded(found))

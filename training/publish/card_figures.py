@@ -49,6 +49,10 @@ NATS = "**{nats_per_character:.3f} nats per character** on the last 10 % of the 
 HEADS = (
     " That is the mean of its {count} heads. By itself, head {head} of layer {layer}, counted from 0, aligns best: {share:.1f} %."
 )
+TIMING = (
+    "Time of one core to decode with beam {beam}, on {inputs:,} inputs of dev, in turns with {beside}, which has {parameters:,} "
+    "parameters (`python -m training timing` measures it):"
+)
 LEAST = 20  # inputs of a length, below which their figure says nothing
 ALIKE, AS_OFTEN = "Their recipes are alike in everything but {}", ": the same examples as often, in batches of the same size"
 EARLIER = " By earlier versions of these recipes, which may have differed in more: {}."
@@ -87,7 +91,7 @@ def figures(metrics: Metrics, kin: Sequence[Metrics] = ()) -> str:
         parts = [measured(metrics), text(metrics), units(metrics), precisions(metrics)]
     else:
         compared = [related(metrics, kin), by_length(metrics, kin)]
-        rest = [part(metrics) for part in (by_beam, search, looking, seen, said, precisions)]
+        rest = [part(metrics) for part in (by_beam, search, looking, seen, said, precisions, timing)]
         parts = [measured(metrics), summary(metrics), beside(metrics), *compared, *rest]
     return "\n\n".join(["## Figures", *filter(None, parts)])
 
@@ -295,6 +299,19 @@ def precisions(metrics: Metrics) -> str:
     titles = dict(zip((column.key for column in COLUMNS[metrics["task"]]), named))
     head = ["weights in", titles.get(found["figure"], "nats per character"), "outputs that differ", "time, float32 = 1"]
     return "\n".join([f"In lower precision, on {on} of dev:", "", *table(head, rows)])
+
+
+def timing(metrics: Metrics) -> str:
+    """How long decoding takes, beside another model."""
+    if "timing" not in metrics:
+        return ""
+    found, name = metrics["timing"], metrics["name"]
+    rows = [
+        [f"{one['size']}", number(one["ms"], "", 2), number(one["beside_ms"], "", 2), number(one["ratio"], "", 2)]
+        for one in found["batches"]
+    ]
+    head = ["inputs together", f"{name}, ms an input", f"{found['beside']}, ms an input", "ratio"]
+    return "\n".join([TIMING.format(**found), "", *table(head, rows)])
 
 
 def text(metrics: Metrics) -> str:

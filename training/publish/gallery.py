@@ -8,6 +8,7 @@ with the two settings to compare and a caption computed from its numbers.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.checkpoints.folder import WEIGHTS, pretty_json, replace_file
 from seqdemo.config import SearchOptions
 from seqdemo.edits import Edit, edit_to_json
+from seqdemo.errors import InputError
 from seqdemo.hub import load
 from seqdemo.playground import Run, find, run
 from seqdemo.prompts import prepare
@@ -98,6 +100,12 @@ KINDS: dict[str, Kind] = {
         "Greedy search says the same words (a transliterator: the same letters) at least three times in a row.",
         EVERYONE, 1_200, kinds.repeats, kinds.say_loop,
     ),
+    "hard-soft": Kind(
+        "Hard and soft attention differ",
+        "With beam 5 a captioner that looks at one cell for each word writes another caption than one that looks at all of them;"
+        " first those of which one alone names the main thing.",
+        SEQUENCES[2:], 1_200, openings.hard_and_soft, openings.say_hard, attention=True,
+    ),
 }  # fmt: skip
 
 
@@ -118,30 +126,69 @@ def mine(
     out: Path | None = None,
     budget: Budget = STANDARD,
     progress: Progress = quiet,
+    keep: bool = False,
 ) -> dict[str, Any]:
     """The gallery of these checkpoints, written to `out`; a task's page opens with the first example of its first checkpoint.
-    `photographs` is the folder of the example photographs."""
+    `photographs` is the folder of the example photographs. With `keep`, what `out` holds of other checkpoints stays."""
     checkpoints = [load(Path(folder)) for folder in folders]
-    found: dict[str, Any] = {"format": FORMAT, "checkpoints": {}, "credits": credits(), "kinds": {}, "examples": {}}
+    found = kept(out, checkpoints) if keep and out else {"checkpoints": {}, "kinds": {}, "examples": {}}
     for checkpoint in checkpoints:
         seen = read_photographs(photographs) if checkpoint.task == "caption" else {}
         cases = cases_of(checkpoint, inputs_of(checkpoint, data, seen), budget.inputs, seen)
-        found["checkpoints"][checkpoint.name] = weights_digest(checkpoint)
         rows = examples_of(checkpoint, cases, budget, found["kinds"], progress)
-        found["examples"].setdefault(checkpoint.task, []).extend(rows)
-    found = dict(rounded(found))
+        found["checkpoints"].update(weights_shown(checkpoint, rows))
+        found["examples"][checkpoint.task] = replaced(found["examples"].get(checkpoint.task, []), checkpoint.name, rows)
+    counted = {name: found["kinds"][name] for name in KINDS if name in found["kinds"]}
+    whole = {"format": FORMAT, "checkpoints": found["checkpoints"], "credits": credits(), "kinds": counted}
+    found = dict(rounded({**whole, "examples": found["examples"]}))
     if out:
         replace_file(Path(out), pretty_json(found))
     return found
+
+
+def kept(out: Path, checkpoints: Sequence[Checkpoint]) -> dict[str, Any]:
+    """What the file holds, without its counts for these checkpoints. Their old examples keep the places of the new ones."""
+    found: dict[str, Any] = json.loads(Path(out).read_text("utf-8"))
+    mined = {checkpoint.name for checkpoint in checkpoints}
+    rows = [row for rows in found["examples"].values() for row in rows if row["checkpoint"] not in mined]
+    stay = {name for row in rows for name in shown_in(row)}
+    changed = {name for name in stay if found["checkpoints"].get(name) != weights_digest(Path(out).parent / name)}
+    if changed:
+        again = sorted({row["checkpoint"] for row in rows if changed & shown_in(row)})
+        raise InputError(f"{', '.join(sorted(changed))}: other weights than those in {out}. Name {', '.join(again)} too.")
+    found["checkpoints"] = {name: found["checkpoints"][name] for name in sorted(stay)}
+    for count in found["kinds"].values():
+        for part in ("searched", "found"):
+            count[part] = {name: value for name, value in count[part].items() if name not in mined}
+    found["kinds"] = {name: count for name, count in found["kinds"].items() if count["searched"]}
+    return found
+
+
+def replaced(rows: list[dict[str, Any]], name: str, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The new examples of a checkpoint stand where its old ones stood, or at the end."""
+    place = next((place for place, row in enumerate(rows) if row["checkpoint"] == name), len(rows))
+    others = [row for row in rows if row["checkpoint"] != name]
+    return others[:place] + new + others[place:]
+
+
+def shown_in(row: dict[str, Any]) -> set[str]:
+    """The checkpoints that an example shows."""
+    return {row["checkpoint"], *(column["checkpoint"] for column in row["columns"].values() if "checkpoint" in column)}
+
+
+def weights_shown(checkpoint: Checkpoint, rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    assert checkpoint.folder is not None
+    others = {name for row in rows for name in shown_in(row)} - {checkpoint.name}
+    found = {name: weights_digest(checkpoint.folder.parent / name) for name in sorted(others)}
+    return {checkpoint.name: weights_digest(checkpoint.folder), **found}
 
 
 def credits() -> dict[str, dict[str, str]]:
     return {name: {"title": SOURCES[name].title, "home": SOURCES[name].home, "licence": SOURCES[name].licence} for name in FREE}
 
 
-def weights_digest(checkpoint: Checkpoint) -> str:
-    assert checkpoint.folder is not None
-    return hashlib.sha256((checkpoint.folder / WEIGHTS).read_bytes()).hexdigest()
+def weights_digest(folder: Path) -> str:
+    return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
 
 
 # ----------------------------------------------------------------------------------------------------------------- inputs

@@ -4,19 +4,20 @@ never seen it. Each has a rule that can be checked for any weights."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from seqdemo.checkpoints import Checkpoint
-from seqdemo.config import EOS, SearchOptions
+from seqdemo.config import EOS, ModelConfig, SearchOptions
 from seqdemo.hub import load
 from seqdemo.playground import Run, find, trace
 from seqdemo.prompts import prepare
 from seqdemo.records import Hypothesis, Trace
 from training.measure.pointing import points
 from training.publish.gallery_kinds import BEAM, GREEDY, Case, Column, Find, Hit, best, parting, place, text_of, times
+from training.publish.photographs import Photo
 
 SHORTEST, LONGEST = 4, 30  # characters of an input to open with
 SURE = 0.5  # of a row's attention on one letter
@@ -51,8 +52,8 @@ def say_written(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
 # -------------------------------------------------------------------------------------------------------- transliteration
 
 
-def twin_of(checkpoint: Checkpoint) -> Checkpoint | None:
-    """The first neighbour of the same task and language without attention."""
+def neighbour(checkpoint: Checkpoint, fits: Callable[[ModelConfig], bool]) -> Checkpoint | None:
+    """The first checkpoint beside this one that has the same task and languages, and whose model fits."""
     if checkpoint.folder is None:
         return None
     for manifest in sorted(checkpoint.folder.parent.glob("*/manifest.json")):
@@ -61,9 +62,13 @@ def twin_of(checkpoint: Checkpoint) -> Checkpoint | None:
         other = load(Path(manifest.parent))
         alike = (other.task, other.languages, other.config.get("target_language"))
         same = alike == (checkpoint.task, checkpoint.languages, checkpoint.config.get("target_language"))
-        if same and not other.model.config.has_attention:  # type: ignore[union-attr]
+        if same and fits(other.model.config):  # type: ignore[arg-type]
             return other
     return None
+
+
+def twin_of(checkpoint: Checkpoint) -> Checkpoint | None:
+    return neighbour(checkpoint, lambda config: not config.has_attention)
 
 
 def spelled(checkpoint: Checkpoint, cases: Sequence[Case], search: Find) -> list[Hit]:
@@ -159,6 +164,36 @@ def say_scene(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
     said = {word for _, word in words_of(checkpoint, b.hypotheses[0].tokens)}
     scene = next(word for word in hit.case.photo.scene if word in said)
     return f"The scene is right (“{scene}”), what stands in it is not: the photograph shows {lower_first(hit.case.photo.title)}."
+
+
+def hard_and_soft(checkpoint: Checkpoint, cases: Sequence[Case], search: Find) -> list[Hit]:
+    """The twin with hard attention writes another caption. It tells most if only one of the two names the main thing."""
+    twin = neighbour(checkpoint, lambda config: config.hard)
+    if twin is None or checkpoint.model.config.hard:  # type: ignore[union-attr]
+        return []
+    hits = []
+    for case, soft in zip(cases, best(search(cases, BEAM))):
+        (hard,) = best(find(twin, [prepare(twin, case.example.picture)], BEAM, record=False))
+        if case.photo and text_of(checkpoint, soft.tokens) != text_of(twin, hard.tokens):
+            told = {names_it(case.photo, text_of(*one)) for one in ((checkpoint, soft.tokens), (twin, hard.tokens))}
+            weight = len(told) + soft.total / len(soft.tokens) / 100  # among equally telling ones, the likeliest first
+            hits.append(Hit(case, weight, "", Column(BEAM), Column(BEAM, (), twin.name)))
+    return hits
+
+
+def names_it(photo: Photo, text: str) -> bool:
+    return any(word in photo.names for word in re.findall(r"\w+", text.lower()))
+
+
+def say_hard(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
+    assert hit.case.photo
+    soft, hard = (names_it(hit.case.photo, one.texts[0]) for one in (a, b))
+    both, one = ("both name" if soft else "neither names"), f"only the {'first' if soft else 'second'} names"
+    title = lower_first(hit.case.photo.title)
+    return (
+        f"Soft attention spreads over all cells: “{a.texts[0]}”. Hard attention takes one cell for each word: “{b.texts[0]}”. "
+        f"Of the two captions, {both if soft == hard else one} the main thing: the photograph shows {title}."
+    )
 
 
 def lower_first(text: str) -> str:
