@@ -17,7 +17,7 @@ from seqdemo.errors import InputError
 from seqdemo.network.cnn import EfficientNetLite
 from seqdemo.ui import assets, pages
 from seqdemo.ui.answers import Answers, visitor_models
-from seqdemo.ui.cards import headline_of, language_title
+from seqdemo.ui.cards import headline_of, language_title, looking_of
 from seqdemo.ui.catalogue import Catalogue, opening, photographs
 from seqdemo.ui.fields import TASKS
 from seqdemo.ui.freeze import freeze
@@ -47,6 +47,50 @@ def test_each_model_with_attention_knows_its_twin_without(tmp_path: Path) -> Non
     assert cards["translator-de-en-plain"]["without"] == ""
     points = cards["translator-de-en"]["curves"][0]["points"]
     assert points[0]["label"] == "1–5" and points[0]["value"] == 30.0
+
+
+def lesson(root: Path, name: str, metrics: dict[str, Any] | None = None, **model: Any) -> None:
+    config = {
+        "name": name,
+        "task": "caption",
+        "model": ModelConfig(9, encoder="image", cnn="efficientnet-lite0", **model).to_json(),
+    }
+    (root / name).mkdir(parents=True)
+    (root / name / "config.json").write_text(json.dumps(config))
+    (root / name / "metrics.json").write_text(json.dumps(metrics or {}))
+
+
+def test_twins_are_told_apart_and_the_nearest_comes_first(tmp_path: Path) -> None:
+    shapes = {"soft": {}, "hard": {"hard": True}, "before": {"decoder": "attend-before"}}
+    shapes |= {"a-once": {"decoder": "context-once"}, "b-each": {"decoder": "context-each"}}
+    for name, shape in shapes.items():
+        lesson(tmp_path, name, **shape)  # type: ignore[arg-type]
+    cards = Catalogue(tmp_path).cards
+    assert {name: card["title"] for name, card in cards.items()} == {
+        "soft": "LSTM, attention",
+        "hard": "LSTM, hard attention",
+        "before": "LSTM, attention before each step",
+        "a-once": "LSTM, no attention, context once",
+        "b-each": "LSTM, no attention, context each step",
+    }
+    assert {cards[name]["without"] for name in ("soft", "hard", "before")} == {"b-each"}
+    assert {card["name"] for card in Catalogue(tmp_path).setup("caption")["checkpoints"]} == set(shapes)
+
+
+def test_models_that_ship_are_told_apart_by_their_titles(root: Path) -> None:
+    cards = Catalogue(root / "checkpoints").cards.values()
+    assert cards and len({(card["task"], card["title"]) for card in cards}) == len(cards)
+
+
+def test_the_head_that_aligns_best_is_told_beside_the_map() -> None:
+    heads = {"0.0": 30.0, "1.0": 99.25, "1.1": 50.0}
+    assert looking_of({"looking": {"right": {"0": 91.0}, "words": 9, "heads": heads, "best_head": "1.0"}}) == {
+        "words": 9,
+        "right": {"0": 91.0},
+        "best": {"name": "layer 1, head 0", "share": 99.25, "of": 3},
+        "languages": {},
+    }
+    assert "best" not in (looking_of({"looking": {"right": {"0": 91.0}, "words": 9}}) or {})
 
 
 def test_measured_units_stand_where_the_evaluation_writes_them(tmp_path: Path) -> None:

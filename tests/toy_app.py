@@ -153,7 +153,15 @@ def tracker(unit: int, measure: str = "auc") -> dict[str, Any]:
 MEASURED: dict[str, dict[str, Any]] = {
     "letters-english": {"units": {"state": "cell", "quotation": tracker(3)}, "text": {"nats_per_character": 1.25}},
     "letters-of-code": {"units": {"comment": tracker(2), "indentation": tracker(1, "correlation")}},
-    "translator-de-en": {"looking": {"sentences": 500, "links": 3533, "error": {"-1": 96.9, "0": 37.7, "+1": 97.5}}},
+    "translator-de-en": {
+        "looking": {
+            "sentences": 500,
+            "links": 3533,
+            "error": {"-1": 96.9, "0": 37.7, "+1": 97.5},
+            "heads": {"0.0": 60.0, "1.1": 30.5},
+            "best_head": "1.1",
+        }
+    },
     "transliterator": {
         "looking": {
             "words": 900,

@@ -61,10 +61,11 @@ def title_of(config: dict[str, Any], model: ModelConfig) -> str:
     cell = "Transformer" if model.is_transformer else CELL_TITLES.get(model.cell, model.cell.upper())
     if model.encoder == "none":
         return f"{READ.get(config['name'], config['name'])}, {cell}"
+    hard, before = "hard " * model.hard, " before each step" * (model.decoder == "attend-before")
     where = (
         f"{model.heads} heads"
         if model.is_transformer
-        else "attention"
+        else f"{hard}attention{before}"
         if model.has_attention
         else f"no attention, {ORDERS[model.decoder]}"
     )
@@ -151,7 +152,16 @@ def looking_of(metrics: dict[str, Any]) -> dict[str, Any] | None:
         return None
     kept = {name: found[name] for name in ("words", "sentences", "links", "right", "error") if name in found}
     languages = {tag: {"words": one["words"], "right": one["right"]} for tag, one in found.get("languages", {}).items()}
-    return {**kept, "languages": languages}
+    return {**kept, **best_head(found), "languages": languages}
+
+
+def best_head(found: dict[str, Any]) -> dict[str, Any]:
+    """Of a Transformer: the head that aligns best by itself, as the alignment's menu names it."""
+    if "best_head" not in found:
+        return {}
+    layer, head = found["best_head"].split(".")
+    share = found["heads"][found["best_head"]]
+    return {"best": {"name": f"layer {layer}, head {head}", "share": share, "of": len(found["heads"])}}
 
 
 def units_of(metrics: dict[str, Any]) -> dict[str, Any]:

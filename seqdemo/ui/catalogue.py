@@ -17,10 +17,11 @@ from PIL import Image, ImageOps
 from seqdemo.checkpoints.folder import CONFIG, MANIFEST, METRICS, parse_json
 from seqdemo.config import TOLERANCE
 from seqdemo.errors import InputError
-from seqdemo.ui.cards import card_of, language_title
+from seqdemo.ui.cards import ORDERS, card_of, language_title
 from seqdemo.ui.fields import CONTROLS, LONGEST_TEXT, MOST_PHOTO_BYTES, STRATEGY_NAMES, library_defaults, starting_options
 
 EXAMPLE_FIELDS = ("text", "photo", "language", "kind", "shows", "references", "columns", "outputs", "checkpoint")
+EACH_STEP = ORDERS["context-each"]
 TELLING = ("README.md", "metrics.json")
 ON_MODELS_PAGE = ("sizes", "card", "headline", "scores", "compared", "pictures")
 WORDS = {
@@ -203,7 +204,8 @@ def _mark(manifest: dict[str, Any]) -> str:
 
 
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
-    """Note for each checkpoint with attention one without it, of the same task, languages and cell."""
+    """Note for each checkpoint with attention one without it, of the same task, languages and cell, that sees the context at
+    each step if there is one."""
     for card in cards.values():
         if not card["attention"]:
             continue
@@ -212,7 +214,9 @@ def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
             for c in cards.values()
             if not c["attention"] and (c["task"], c["pair"], c["languages"]) == (card["task"], card["pair"], card["languages"])
         ]
-        alike.sort(key=lambda c: (c["title"].split(",")[0] != card["title"].split(",")[0], c["name"]))
+        alike.sort(
+            key=lambda c: (c["title"].split(",")[0] != card["title"].split(",")[0], EACH_STEP not in c["title"], c["name"])
+        )
         card["without"] = alike[0]["name"] if alike else ""
 
 

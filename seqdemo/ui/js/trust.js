@@ -19,6 +19,11 @@ function ofPhotographs(found) {
     found.word - found.centre < 10 ? "Things in photographs mostly stand in the middle; the map knows little more than that. It is no explanation." : "The map points better than the middle of the picture does. It is still no explanation.");
 }
 
+// Of a Transformer, of which the figures above are those of the mean of its heads.
+function ofHeads(best, what) {
+  return best ? ` That is the mean of ${best.of} heads. By itself, ${best.name} aligns best: ${best.share.toFixed(1)} % ${what}.` : "";
+}
+
 // Words that are spelt in one way only: which letter a sign comes from is known.
 function ofLetters(found, language, name) {
   const { words, right } = (found.languages || {})[language] || found;
@@ -26,14 +31,14 @@ function ofLetters(found, language, name) {
   const early = where === "-1";
   return measures(`Where the heaviest cell of a row lies, in ${words.toLocaleString("en")} words kept out of training whose letters can be told apart (a position counts twice where two letters spell a sign):`,
     [["on a letter that spells the sign", right["0"]], ["on the position before", right["-1"]], ["on the position after", right["+1"]]],
-    early ? "This model looks one position early: its encoder reads both ways, so the state before a letter already knows that letter. The map tells where the model fetches it, not which letter it reads." : `The map mostly points at what is written. ${NO_EXPLANATION}`, name);
+    (early ? "This model looks one position early: its encoder reads both ways, so the state before a letter already knows that letter. The map tells where the model fetches it, not which letter it reads." : `The map mostly points at what is written. ${NO_EXPLANATION}`) + ofHeads(found.best, "on a letter that spells the sign"), name);
 }
 
 // Pairs of words that a plain statistical model links in both directions.
 function ofWords(found, name) {
   return measures(`Each word points to its heaviest source word. How many of these pointers and of ${found.links.toLocaleString("en")} sure links (IBM model 1, in ${found.sentences.toLocaleString("en")} sentences kept out of training) do not fit each other:`,
     [["as the map points", found.error["0"]], ["pointing one word further back", found.error["+1"]], ["pointing one word further on", found.error["-1"]]],
-    `The map is far better than one that is off by a word, and still often wrong. ${NO_EXPLANATION}`, name);
+    `The map is far better than one that is off by a word, and still often wrong. ${NO_EXPLANATION}${ofHeads(found.best, "do not fit")}`, name);
 }
 
 /** @param {any} card  @param {string | null} language  @param {string} name told where two models stand side by side */
