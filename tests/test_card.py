@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -223,6 +224,13 @@ def test_a_transformer_attends_too(folders: dict[str, Path], tmp_path: Path) -> 
     beside, metrics = card.read(lesson(folders, tmp_path, "translator-de-en", 30.0))
     (told,) = card.by_length_limit({**beside, "model": card.read(folder)[0]["model"]}, metrics)
     assert told.endswith("(Multi30k test_2016_flickr).")
+
+
+def test_a_card_tells_what_a_decoder_looks_at() -> None:
+    shape: dict[str, Any] = {"target_vocabulary": 9, "source_vocabulary": 9, "score": "additive"}
+    soft, hard = (card.shape(ModelConfig(**shape, hard=hard).to_json())[1] for hard in (False, True))
+    assert "attends to the source after each step (additive score)" in soft and soft.removesuffix(".") in hard
+    assert "one position for each piece, the likeliest" in hard and "one position" not in soft
 
 
 def test_a_card_tells_whether_its_recipe_is_the_present_one(folders: dict[str, Path], tmp_path: Path) -> None:

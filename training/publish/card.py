@@ -39,6 +39,7 @@ ORDERS = {
     "attend-before": "attends to the source before each step ({score} score)",
     "attend-after": "attends to the source after each step ({score} score), and feeds the result to the next",
 }
+HARD = "; of the source it takes one position for each piece, the likeliest"
 USES = {
     "translate": ("translator", "load, run", 'run({}, "Das gefällt mir.").texts[0]'),
     "transliterate": ("speller", "load, run", 'run({}, "namaste"{}).texts[0]'),
@@ -235,7 +236,8 @@ def shape(model: dict[str, Any]) -> list[str]:
         return [f"One network: {layers}, from left to right; it reads the source, and with the same weights it writes."]
     if model["decoder"] == TRANSFORMER:
         return [blocks("encoder", model), blocks("decoder", model)]
-    return [encoders[model["encoder"]], f"Decoder: {layers}; it {ORDERS[model['decoder']].format(score=model['score'])}."]
+    order = ORDERS[model["decoder"]].format(score=model["score"]) + HARD * model.get("hard", False)
+    return [encoders[model["encoder"]], f"Decoder: {layers}; it {order}."]
 
 
 def blocks(part: str, model: dict[str, Any]) -> str:
