@@ -1,13 +1,28 @@
-"""The shipped models that were made before recipes were recorded. Remove a model here when it is trained again."""
+"""The shipped weights that were made before recipes were recorded: the beginning of the sha256 of each model.safetensors.
 
-ANOTHER_SHAPE = {"transliterator-indic"}  # its recipe makes another cell and another score now
+New weights are in neither set, so a model that is trained again needs no change here; a test wants its recipe."""
+
+from __future__ import annotations
+
+import hashlib
+
+from seqdemo.checkpoints import Checkpoint
+from seqdemo.checkpoints.folder import WEIGHTS
+
+ANOTHER_SHAPE = {"51ff440350fae817"}  # of transliterator-indic, whose recipe has another score now
 
 EARLIER = {
-    "captioner",
-    "captioner-plain",
-    "lm-c",
-    "lm-tolstoy",
-    "translator-de-en",
-    "translator-de-en-plain",
+    "b7de29342f9e0c03",  # captioner
+    "2c566b307426708e",  # captioner-plain
+    "6664ee6256ef3e6f",  # lm-c
+    "07d9502cba189743",  # lm-tolstoy
+    "de9eb722210d5e4d",  # translator-de-en
+    "285594e774a4a5d8",  # translator-de-en-plain
     *ANOTHER_SHAPE,
 }
+
+
+def of_weights(checkpoint: Checkpoint) -> str:
+    """What the sets hold of a checkpoint."""
+    assert checkpoint.folder is not None
+    return hashlib.sha256((checkpoint.folder / WEIGHTS).read_bytes()).hexdigest()[:16]
