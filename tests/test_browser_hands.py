@@ -302,6 +302,38 @@ def test_only_painted_units_and_steps_are_held(visit: Visit) -> None:
     assert [(edit["units"], edit["positions"]) for edit in edits(visit)][1] == ([0, 1, 2], None)
 
 
+def test_a_finger_paints_beyond_what_is_in_view(browser: Any, served: Any) -> None:
+    """On a narrow screen: the map scrolls on while the finger rests at its edge."""
+    visit = Visit(browser, served[0], has_touch=True)
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = open_rows(visit, GATES)
+    page.add_style_tag(content="#s-panel-gates .s-grid { max-width: 180px }")  # as if there were more units
+    page.get_by_role("button", name="Only what I paint").tap()
+    page.wait_for_function("seqdemo.page.asker.idle()")
+    cells = page.locator("#s-panel-gates .s-grid-cells").first
+    cells.scroll_into_view_if_needed()
+    pane = page.locator("#s-panel-gates .s-grid").first.bounding_box()
+    assert pane and cells.bounding_box()["width"] > pane["width"]
+    touch = visit.context.new_cdp_session(page)
+
+    def finger(kind: str, *points: tuple[float, float]) -> None:
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
+
+    y = cells.bounding_box()["y"] + 30
+    finger("touchStart", (pane["x"] + pane["width"] - 60, y))
+    finger("touchMove", (pane["x"] + pane["width"] - 30, y))
+    finger("touchMove", (pane["x"] + pane["width"] - 2, y))
+    end = "(pane) => pane.scrollLeft > 20 && pane.scrollLeft + pane.clientWidth >= pane.scrollWidth - 1"
+    page.wait_for_function(f"() => ({end})(document.querySelector('#s-panel-gates .s-grid'))")
+    finger("touchEnd")
+    page.wait_for_function("document.querySelector('.s-hands[open]').innerText.includes('Painted:')")
+    page.locator(".s-hold[data-key=forget]").get_by_role("button", name="held at 1").tap()
+    page.wait_for_function("location.hash.includes('ClampGate')")
+    visit.settle()
+    assert edits(visit)[0]["units"][-1] == 47 and len(edits(visit)[0]["units"]) > 10
+    visit.context.close()
+
+
 @pytest.mark.parametrize("link", [GATES, "#tab=alignment&open=hands-piece"])
 def test_a_link_restores_what_hands_did(visit: Visit, link: str) -> None:
     page = open_rows(visit, link)

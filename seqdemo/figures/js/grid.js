@@ -2,6 +2,7 @@
 // cell of a row, brushing over many; row and column names stay in sight while the cells scroll. What the pointer tells is spoken, too.
 import { clear, el, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
+import { EdgeScroll } from "./edge.js";
 import { CanvasPainter, fitted, shifted, textWidth } from "./painter.js";
 
 /**
@@ -59,7 +60,7 @@ export class Grid {
     this.cursor = null;
     /** @type {{row: number, weights: number[]} | null} */
     this.draft = null;
-    /** @type {{from: any, to: any} | null} */
+    /** @type {{from: any, to: any, at: any} | null} */
     this.stroke = null;
     /** @type {{row: number, place: number, y: number, from: number[], moved: boolean} | null} */
     this.held = null;
@@ -70,6 +71,7 @@ export class Grid {
     this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
     this.scroller = el("div", { class: "s-scroll s-grid" }, this.corner, this.tops, this.sides, this.cells);
     element.append(this.scroller, this.spoken);
+    this.edge = new EdgeScroll(this.scroller, () => this.extend());
     this.listen();
     this.stopTheme = onThemeChange(() => this.draw());
     this.watcher = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => this.resized());
@@ -279,7 +281,7 @@ export class Grid {
     event.preventDefault();
     this.cells.focus({ preventScroll: true });
     this.cells.setPointerCapture(event.pointerId);
-    if (this.view.mode === "brush") this.stroke = { from: { row, place }, to: { row, place } };
+    if (this.view.mode === "brush") this.stroke = { from: { row, place }, to: { row, place }, at: event };
     else this.held = { row, place, y: event.clientY, from: this.weightsOf(row), moved: false };
   }
 
@@ -292,10 +294,17 @@ export class Grid {
       this.emit("pull", this.draft);
       this.move(row, place, event.clientX, event.clientY);
     } else {
-      const { row, place } = this.under(event);
-      if (row !== null && place !== null) this.stroke.to = { row, place };
-      this.draw();
+      this.stroke.at = event;
+      this.edge.follow(event, this.at);
+      this.extend();
     }
+  }
+
+  // The stroke reaches to the cell in view that is nearest to the pointer.
+  extend() {
+    if (!this.stroke) return;
+    this.stroke.to = this.under(this.edge.inside(this.stroke.at, this.cells, this.at));
+    this.draw();
   }
 
   weightsOf(row) {
@@ -311,6 +320,7 @@ export class Grid {
   release(event) {
     const { held, stroke, draft } = this;
     this.held = this.stroke = null;
+    this.edge.stop();
     if (event.type === "pointercancel") this.draft = null;
     else if (held && held.moved) this.emit("row", draft);
     else if (held) this.emit("pick", { row: held.row, column: this.order[held.place] });
@@ -332,7 +342,7 @@ export class Grid {
     event.preventDefault();
     const [down, along] = this.cursor ? moves[event.key] : [0, 0];
     const to = { row: Math.max(0, Math.min(high - 1, down)), place: Math.max(0, Math.min(wide - 1, along)) };
-    if (this.view.mode === "brush" && event.shiftKey) this.stroke = { from: this.stroke ? this.stroke.from : { row, place }, to };
+    if (this.view.mode === "brush" && event.shiftKey) this.stroke = { from: this.stroke ? this.stroke.from : { row, place }, to, at: null };
     else this.stroke = null;
     return this.goTo(to.row, to.place);
   }
