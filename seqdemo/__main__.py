@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     for name, about in {**COMMANDS, **HANDS}.items():
         command = commands.add_parser(name, help=about, description=about.capitalize() + ".", epilog=EPILOG)
         command.add_argument("--checkpoint", help="a name, a folder, or user/name on the Hub")
-        command.add_argument("--json", action="store_true", help="one object a line: tokens, log probabilities, scores")
+        command.add_argument("--json", action="store_true", help="one object per line: tokens, log probabilities, scores")
         if name in ("transliterate", "translate", "score", *HANDS):
             command.add_argument("--to", default="", metavar="LANGUAGE", help="target language, such as hi")
         command.add_argument("--precision", choices=PRECISIONS, default="float32", help="what the weights are held in (float32)")
@@ -124,7 +124,7 @@ def add_search(command: argparse.ArgumentParser) -> None:
     more = command.add_argument_group("options of the search")
     about = 'a what-if, such as {"kind": "Ban", "position": 0, "tokens": [17]}; again for more'
     more.add_argument("--edit", type=edit_value, action="append", default=[], metavar="JSON", help=about)
-    more.add_argument("--nbest", type=int, metavar="N", help="how many outputs a line, TABs between them (1)")
+    more.add_argument("--nbest", type=int, metavar="N", help="how many outputs per line, TABs between them (1)")
     more.add_argument("--length-norm", choices=LENGTH_NORMS, help="what totals are divided by before they are ranked (none)")
     more.add_argument("--alpha", type=float, help="its exponent (1)")
     more.add_argument("--coverage", type=float, help="weight of the penalty for source left unattended (0)")
@@ -142,7 +142,7 @@ def add_search(command: argparse.ArgumentParser) -> None:
     more.add_argument("--groups", type=int, metavar="G", help="with --beam, cut it into G groups that avoid each other (1)")
     more.add_argument("--diversity", type=float, metavar="D", help="with --groups, what a piece costs that another chose (0.5)")
     more.add_argument("--siblings", type=float, metavar="R", help="with --beam, the k-th best sibling pays k times R (0)")
-    more.add_argument("--samples", type=int, metavar="N", help="with --sample, how many outputs a line (1)")
+    more.add_argument("--samples", type=int, metavar="N", help="with --sample, how many outputs per line (1)")
     more.add_argument("--temperature", type=float, help="with --sample (1)")
     more.add_argument("--top-k", type=int, metavar="K", help="with --sample: only the K most probable pieces")
     more.add_argument("--top-p", type=float, metavar="P", help="with --sample: only the smallest set of probability P")

@@ -71,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class SearchTree(Record):
-    """The tree of a search, one row a node, in the order of the steps; parents come before children."""
+    """The tree of a search, one row per node, in the order of the steps; parents come before children."""
 
     step: np.ndarray  # int32, 0 for the first token
     parent: np.ndarray  # int32, a row of this tree, or -1 for the root
@@ -224,7 +224,7 @@ def is_attention(name: str) -> bool:
 class Trace(Record):
     """Everything a replay shows of one hypothesis.
 
-    `seen` maps a path part.layer.what[.head] to an array with one row a step (in the encoder, one a source position):
+    `seen` maps a path part.layer.what[.head] to an array with one row per step (in the encoder, one per source position):
     'decoder.0.forget' and 'encoder.0.backward.cell' (rows, units), 'decoder.0.cross.3' (rows, source positions).
     """
 
@@ -268,7 +268,7 @@ class Trace(Record):
 class StepInFull(Record):
     """One complete step of a replay. `vectors` holds everything it computed, by path, with 'features', 'logits' and 'logps'.
     `equations` holds for each term of a cell ('decoder.0.forget') the value of every part of its equation ('U h', 'W x + U h'),
-    one number a unit."""
+    one number per unit."""
 
     step: int
     read: str  # the piece that it read, <bos> at first

@@ -4,7 +4,7 @@ step, and its scores.
 What a state may be:
 
 * any nest of NamedTuples, tuples, dicts and tensors; anything else (None, a name) is the same for all rows and stays.
-* The first axis of every tensor is the beam row (K), except inside a `Memory`, which holds one row a sentence (B):
+* The first axis of every tensor is the beam row (K), except inside a `Memory`, which holds one row per sentence (B):
   K = B * beams, sentence-major, so the encoder output is never tiled.
 * A tensor may grow by one along its second axis at each step, as the keys of all that was read do. Where states of different
   depth are joined, the shorter ones are padded with 0 at the end. So the state of such a network must also hold how many tokens
@@ -113,12 +113,12 @@ def _first_equals(scores_NV: Tensor, values_NC: Tensor, places_NC: Tensor) -> Te
 
 
 class Memory(NamedTuple):
-    """The result of an encoder, one row a sentence."""
+    """The result of an encoder, one row per sentence."""
 
     states_BSH: Tensor
     mask_BS: Tensor  # bool, True at real positions
     summary_BH: Tensor
-    prepared: Any = None  # what the decoder computes once a sentence (keys, products with its weights), any nest
+    prepared: Any = None  # what the decoder computes once per sentence (keys, products with its weights), any nest
     padding_B1S: Tensor | None = None  # bool, True at padding; None where there is none, or before Decoder.prepare
 
 
@@ -158,7 +158,7 @@ def equally_deep(leaves: Sequence[Tensor]) -> list[Tensor]:
 
 
 def grown(leaf_KT: Tensor, new_K: Tensor, position_K: Tensor) -> Tensor:
-    """A leaf with one more entry a row, at the row's own place: the number of tokens it has read (K, T + 1, ...)."""
+    """A leaf with one more entry per row, at the row's own place: the number of tokens it has read (K, T + 1, ...)."""
     after_KT = torch.cat([leaf_KT, new_K[:, None]], 1)
     behind_K = position_K != leaf_KT.shape[1]
     if behind_K.any():

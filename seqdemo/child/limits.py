@@ -17,7 +17,7 @@ def limit(**values: int) -> None:
 
 
 def limit_memory(more: int) -> None:
-    """Allow so many bytes beyond those in use now."""
+    """Allow `more` bytes beyond those in use now."""
     limit(RLIMIT_AS=memory_in_use() + more, RLIMIT_CORE=0)
 
 

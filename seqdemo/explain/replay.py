@@ -43,7 +43,7 @@ def source_tensors(source: Source) -> tuple[Tensor, Tensor | None]:
 
 
 def source_rows(source: Source, rows: int) -> tuple[Tensor, Tensor | None]:
-    """The source in so many equal rows, and its mask."""
+    """The source in `rows` equal rows, and its mask."""
     source_1S, mask_1S = source_tensors(source)
     return source_1S.expand(rows, *source_1S.shape[1:]), None if mask_1S is None else mask_1S.expand(rows, -1)
 

@@ -1,6 +1,6 @@
 """A cell's equations with real numbers: the value of every part of every equation, by the text of that part.
 
-'sigmoid(W x + U h + b)' gives 'W x', 'U h', 'b', their sums and the whole, each a vector of one number a unit.
+'sigmoid(W x + U h + b)' gives 'W x', 'U h', 'b', their sums and the whole, each a vector of one number per unit.
 """
 
 from __future__ import annotations

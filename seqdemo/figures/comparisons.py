@@ -124,7 +124,7 @@ def _by_size(tables: Mapping[str, Any], metrics: Mapping[str, Metrics], size: st
 
 
 def scores(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
-    """The main figure of a test set, one row a model, with its 95 % interval where one was measured."""
+    """The main figure of a test set, one row per model, with its 95 % interval where one was measured."""
     column, score = score_of(metrics)
     drawn = []
     for place, (name, every) in enumerate(metrics.items(), 1):

@@ -28,14 +28,14 @@ from seqdemo.records import FINISHED, SearchTree, Trace
 
 
 def alignment(trace: Trace, title: str = "Alignment", checkpoint: str = "") -> Drawing:
-    """Attention weights a_tj: one row a target piece t, one column a source state j; each row sums to 1."""
+    """Attention weights a_tj: one row per target piece t, one column per source state j; each row sums to 1."""
     return Drawing("alignment", alignment_payload(trace, title, checkpoint), height=150 + 30 * len(trace.target))
 
 
 def tree(
     tree: SearchTree, piece: Callable[[int], str], best: int = -1, title: str = "Search tree", checkpoint: str = ""
 ) -> Drawing:
-    """The search from left to right, one column a step. The path to row `best` (or else to the likeliest output) is
+    """The search from left to right, one column per step. The path to row `best` (or else to the likeliest output) is
     emphasised."""
     ends = sorted(np.flatnonzero(tree.fate == FINISHED).tolist(), key=lambda row: -tree.total[row])
     ends = [best, *(row for row in ends if row != best)] if best >= 0 else ends
@@ -53,8 +53,8 @@ ORDERS = ("unit", "variance", "saturation", "token")
 
 
 def gates(trace: Trace, part: str = "", by: str = "unit", title: str = "Gates", checkpoint: str = "") -> Drawing:
-    """The gates of each part of the network (decoder.0 first, or `part`): one row a step, one column a unit. Below, which units
-    act as switches. `by`: units as they stand (unit), by variance, by saturation, or by their reaction to the first token."""
+    """The gates of each part of the network (decoder.0 first, or `part`): one row per step, one column per unit. Below, which
+    units act as switches. `by`: units as they stand (unit), by variance, by saturation, or by reaction to the first token."""
     parts = list(dict.fromkeys(name.rsplit(".", 1)[0] for name in trace.gates))
     if not parts:
         raise InputError("This trace holds no gates to draw.")

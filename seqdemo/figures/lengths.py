@@ -24,7 +24,7 @@ def wilson(percent: float, inputs: int) -> tuple[float, float]:
 
 
 def length_points(rows: Sequence[Mapping[str, Any]], column: str) -> list[dict[str, Any]]:
-    """One point a bucket of at least 30 inputs, with its interval: the measured one, or that of a share of right answers."""
+    """One point per bucket of at least 30 inputs, with its interval: the measured one, or that of a share of right answers."""
     points = []
     for row in rows:
         inputs = int(row.get("inputs", 0))

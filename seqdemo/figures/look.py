@@ -51,8 +51,8 @@ def figure(*traces: Any, **layout: Any) -> go.Figure:
 
 
 def places(names: Sequence[str], down: bool = False, **more: Any) -> dict[str, Any]:
-    """An axis of whole numbers, one a name, from top to bottom if `down`. Of more than 80 names only every second (third ...) is
-    shown."""
+    """An axis of whole numbers, one per name, from top to bottom if `down`. Of more than 80 names only every second (third ...)
+    is shown."""
     every = max(1, math.ceil(len(names) / MOST_TICKS))
     shown = range(1, len(names) + 1, every)
     axis = {"type": "linear", "tickmode": "array", "tickvals": list(shown), "ticktext": [names[place - 1] for place in shown]}

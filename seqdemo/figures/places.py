@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-Labels = dict[str, np.ndarray]  # name -> float32, one value a character
+Labels = dict[str, np.ndarray]  # name -> float32, one value per character
 
 
 def labels_of(text: str) -> Labels:

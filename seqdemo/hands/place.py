@@ -58,7 +58,7 @@ class Place:
         self.logp_V = self.logps(self.own)[0]
 
     def step(self, what_if: WhatIf | None, rows: int) -> Step:
-        """The step that says the token at this place, in so many equal rows."""
+        """The step that says the token at this place, in `rows` equal rows."""
         none_K = torch.zeros(rows, dtype=torch.long)
         return self.network.step(self.token_1.expand(rows), select(self.state, none_K), what_if)
 

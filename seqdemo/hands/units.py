@@ -1,4 +1,4 @@
-"""Which unit matters for a word: every unit of a layer held at its mean, one a row of a batch, ranked by the change of the
+"""Which unit matters for a word: every unit of a layer held at its mean, one per row of a batch, ranked by the change of the
 word's log probability; beside it the first few together, and random groups of as many, so that chance is visible."""
 
 from __future__ import annotations

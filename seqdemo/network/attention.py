@@ -1,6 +1,6 @@
 """Attention: the five scores, one `attend` that masks, normalises and sums for all of them, and how a step consults the edits.
 
-h is an encoder state, q the decoder's query. Keys are what a score makes of the encoder states once a sentence; queries
+h is an encoder state, q the decoder's query. Keys are what a score makes of the encoder states once per sentence; queries
 come as B sentences x K beams, N is the number of heads.
 """
 

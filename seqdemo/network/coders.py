@@ -5,7 +5,7 @@ the summary [forward_S; backward_1].
 
 Decoders differ in where the context enters. e is the embedding of the token before, s the top hidden vector, c the context,
 r the features the readout sees: r = tanh(W [s; c]), or [s; c] itself. B sentences, K beam rows (sentence-major, the same
-number a sentence).
+number per sentence).
 """
 
 from __future__ import annotations
@@ -185,11 +185,11 @@ class Decoder(Writer):
         self.layers = config.decoder_layers
 
     def prepare(self, memory: Memory) -> Memory:
-        """Compute whatever is needed only once a sentence."""
+        """Compute whatever is needed only once per sentence."""
         return memory._replace(padding_B1S=padding(memory.mask_BS))
 
     def start(self, memory: Memory) -> DecoderState:
-        """s_0 = tanh(V summary), one row a sentence."""
+        """s_0 = tanh(V summary), one row per sentence."""
         h_LKH = tanh(self.bridge(memory.summary_BH)).chunk(self.layers, 1)
         position_K = torch.zeros(len(memory.mask_BS), dtype=torch.long, device=memory.mask_BS.device)
         return DecoderState(self.stack.initial(list(h_LKH)), position_K, memory)

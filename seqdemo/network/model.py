@@ -1,8 +1,8 @@
 """The interface of every network, and the recurrent networks Seq2Seq and LanguageModel.
 
     memory = network.read(source, mask)          None where there is nothing to read
-    state = network.start(memory, rows)          one row a sentence, before <bos>
-    done = network.step(tokens_K, state)         one token a row
+    state = network.start(memory, rows)          one row per sentence, before <bos>
+    done = network.step(tokens_K, state)         one token per row
     logits = network.readout(done.features_KR)
 
 `teach` takes the same steps over given tokens. Search, replay, training and gradients use nothing else of a network.
@@ -58,7 +58,7 @@ class Network(WithInference, Pretrained):
         raise NotImplementedError
 
     def step(self, tokens_K: Tensor, state: Any, what_if: WhatIf | None = None) -> Step:
-        """Read one token a row. K is a multiple of the number of sentences in the memory."""
+        """Read one token per row. K is a multiple of the number of sentences in the memory."""
         raise NotImplementedError
 
     def teach(

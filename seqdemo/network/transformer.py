@@ -7,7 +7,7 @@
                     x = x + W_2 relu(W_1 n(x))
     features r = n(x), logits = E r + b
 
-B sentences, K beam rows a sentence or T target positions, S source positions, N heads, D width, d width of a head.
+B sentences, K beam rows per sentence or T target positions, S source positions, N heads, D width, d width of a head.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_WAVE = 10_000.0
 
 
 def positions(place: Tensor, width: int) -> Tensor:
-    """position(t) = [sin(t w_0), sin(t w_1), ..., cos(t w_0), cos(t w_1), ...], w_i = 10000^(-2 i / D); one vector a place."""
+    """position(t) = [sin(t w_0), sin(t w_1), ..., cos(t w_0), cos(t w_1), ...], w_i = 10000^(-2 i / D); one vector per place."""
     frequency = torch.exp(torch.arange(0, width, 2, device=place.device) * (-math.log(LONGEST_WAVE) / width))
     angle = place[..., None] * frequency
     return torch.cat([angle.sin(), angle.cos()], -1)[..., :width]
@@ -100,7 +100,7 @@ class Source(NamedTuple):
 
 
 class Past(NamedTuple):
-    """The keys and values of what a block has read, one row a beam row; one place is added at every step."""
+    """The keys and values of what a block has read, one row per beam row; one place is added at every step."""
 
     key_KTD: Tensor
     value_KTD: Tensor

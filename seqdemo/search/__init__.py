@@ -10,7 +10,7 @@ exact      branch and bound with a certificate, of many sentences at once
 frontier   what it has open, and the tree it grows
 compare    whether a beam missed what exact search found
 
-Dimensions: B sentences, W slots a sentence, K = B * W rows of the model, C candidates a sentence, V vocabulary.
+Dimensions: B sentences, W slots per sentence, K = B * W rows of the model, C candidates per sentence, V vocabulary.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _best(logits: Logits, total_BW: np.ndarray, ended_BW: np.ndarray, count: int
         return _in_turns(logits, logp_KC, token_KC, total_BW, ended_BW, count, ahead)
     sentences, width = total_BW.shape
     carrying = bool(ended_BW.any())
-    if width == 1 and not carrying:  # one row a sentence is in order already
+    if width == 1 and not carrying:  # one row per sentence is in order already
         return Candidates(np.zeros_like(token_KC), token_KC, logp_KC, total_BW + logp_KC)
     if carrying:
         logp_KC = np.where(ended_BW.reshape(-1, 1), itself(logp_KC), logp_KC)

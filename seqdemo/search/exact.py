@@ -34,7 +34,7 @@ from seqdemo.state import Logits, Scores, StepFunction, join, logp_of, select
 Progress = Callable[[int, float, float], None]
 Cancel = Callable[[], bool]
 
-FIRST_DESCENT = 5  # rows a chunk until the first descent has reached its end, as a beam of this width would go
+FIRST_DESCENT = 5  # rows per chunk until the first descent has reached its end, as a beam of this width would go
 CHUNK = 256  # and from then on
 TOGETHER = 128  # rows of a shared call, at most; with more, a row costs no less
 UNDER_WAY = TOGETHER // FIRST_DESCENT  # searches at a time, as each holds states and open prefixes
@@ -212,7 +212,7 @@ class ExactSearch:
         return -self.best[-1][0] if len(self.best) == self.options.nbest else -math.inf
 
     def floor(self, written: int) -> float:
-        """The total an open prefix of so many tokens must exceed: `Scoring.reach` solved for the total."""
+        """The total that an open prefix of `written` tokens must exceed: `Scoring.reach` solved for the total."""
         bound = self.bound()
         return min(bound * float(self.scoring.penalty(length)) for length in (written + 1, self.limit))
 

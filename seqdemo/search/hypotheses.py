@@ -1,6 +1,6 @@
 """The hypotheses a search holds, the candidates of each step, and what becomes of them: their scores, and the tree.
 
-B sentences, W slots a sentence (K = B * W rows of the model), C candidates a sentence. Slots and columns are numbered from 0.
+B sentences, W slots per sentence (K = B * W rows of the model), C candidates per sentence. Slots and columns are numbered from 0.
 A search notes its turns; trees and hypotheses are put together once, at the end, for all sentences. These are NumPy arrays: for
 so few numbers, NumPy starts an operation in half of torch's time.
 """
@@ -65,7 +65,7 @@ class Choice(NamedTuple):
 
 
 class Endings(NamedTuple):
-    """The hypotheses that a search can return, N a sentence in any order; score -inf: none."""
+    """The hypotheses that a search can return, N per sentence in any order; score -inf: none."""
 
     score_BN: np.ndarray
     step_BN: np.ndarray
@@ -154,7 +154,7 @@ def widened(found: Candidates, columns: int, group: int) -> Candidates:
 
 
 def empty_slots(sentences: int, width: int) -> Slots:
-    """`width` slots a sentence, each holding the empty hypothesis."""
+    """`width` slots per sentence, each holding the empty hypothesis."""
     shape = (sentences, width)
     return Slots(np.zeros(shape), np.zeros(shape, bool), np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(shape))
 

@@ -1,4 +1,4 @@
-"""Sampling: one path a sample, drawn token by token."""
+"""Sampling: one path per sample, drawn token by token."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ def draw(probability_KV: Tensor, number_K: Tensor) -> Tensor:
 
 
 def random_numbers(seed: int, samples: int, steps: int) -> Tensor:
-    """Uniform in [0, 1), one row a sample. A sample's numbers depend only on the seed and the number of the sample, not on the
+    """Uniform in [0, 1), one row per sample. A sample's numbers depend only on the seed and the number of the sample, not on the
     batch or on further samples."""
     rows = [np.random.default_rng((seed, sample)).random(steps) for sample in range(samples)]
     return torch.from_numpy(np.stack(rows)) * BELOW_ONE
 
 
 class Sample:
-    """`samples` independent outputs a sentence, each drawn from the model's distribution as temperature, top-k and top-p
+    """`samples` independent outputs per sentence, each drawn from the model's distribution as temperature, top-k and top-p
     modify it. The recorded log probabilities are the model's own, not the modified ones.
 
     * Every sentence uses the same random numbers, so its samples do not depend on the others of the batch.
     * A sample ends with <eos>, at the length limit, or where nothing can follow; in the latter cases it is unfinished.
-    * All samples are returned, equal ones too, ranked by score. The tree holds one path a sample, and beside each drawn
+    * All samples are returned, equal ones too, ranked by score. The tree holds one path per sample, and beside each drawn
       token the `shown` most probable ones.
     """
 

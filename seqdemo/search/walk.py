@@ -25,7 +25,7 @@ from seqdemo.search.sampling import Sample
 from seqdemo.state import Logits, StepFunction, select
 
 DROP_AT = 0.25  # sentences leave the batch when this share of it is done
-BESIDE = 10  # candidates recorded a step by greedy search and beside each sample
+BESIDE = 10  # candidates recorded per step by greedy search and beside each sample
 MANY_SAMPLES, BESIDE_MANY = 10, 2  # with more samples than this, so many beside each
 
 
@@ -49,13 +49,13 @@ def search(
     """Search each sentence of a batch, with the same results as one by one.
 
     `step(tokens_K, state) -> (scores, state)`: the scores are `Logits`, or a plain tensor of log probabilities. `state` has one
-    row a sentence; `limits` are the most tokens each output may have, <eos> included. `given` are the tokens before each output;
-    where there are any, the state must have read <bos> and all of them but the last. The rules count them as said. `rules` apply
-    after those of the options (see `rules_of` and `word_rules`), then `own[b]` to sentence b alone. `cancel()` is called at
-    every step; when it returns True, the search ends as at the limit. Exact search calls `progress(expansions, best, bound)`
-    after each step of any sentence, with the best score so far and an upper bound on what is still open. Without `record` the
-    trees are empty. `Stay`, `Free`, `Leave`, `Sample` and `ExactSearch` say what each search does with finished hypotheses, when
-    it stops and what it returns.
+    row per sentence; `limits` are the most tokens each output may have, <eos> included. `given` are the tokens before each
+    output; where there are any, the state must have read <bos> and all of them but the last. The rules count them as said.
+    `rules` apply after those of the options (see `rules_of` and `word_rules`), then `own[b]` to sentence b alone. `cancel()` is
+    called at every step; when it returns True, the search ends as at the limit. Exact search calls `progress(expansions, best,
+    bound)` after each step of any sentence, with the best score so far and an upper bound on what is still open. Without `record`
+    the trees are empty. `Stay`, `Free`, `Leave`, `Sample` and `ExactSearch` say what each search does with finished hypotheses,
+    when it stops and what it returns.
     """
     limits = usable_limits(sentences, options, limits)
     scoring = Scoring.of(options, state)
@@ -77,7 +77,7 @@ def search(
 
 def usable_limits(sentences: int, options: SearchOptions, limits: Sequence[int]) -> list[int]:
     if len(limits) != sentences:
-        raise InputError(f"Give one length limit a sentence: {len(limits)} limits for {sentences} sentences.")
+        raise InputError(f"Give one length limit per sentence: {len(limits)} limits for {sentences} sentences.")
     least = options.min_length + 1
     usable = [min(limit, options.max_length or limit) for limit in limits]
     if usable and min(usable) < least:
