@@ -141,3 +141,16 @@ def test_a_tip_opens_by_focus_and_by_tap_and_describes_what_it_is_of(browser: An
     assert page.locator(what).get_attribute("aria-describedby") == "s-tip"
     page.keyboard.press("Escape")
     visit.context.close()
+
+
+@pytest.mark.parametrize("key", ["nbest-b", "equation-tree", "options-a", "steps"])
+def test_a_redraw_right_after_a_click_does_not_close_what_the_click_has_opened(visit: Visit, key: str) -> None:
+    page = visit.come()
+    visit.settle()
+    redrawn = "['state', 'answer'].forEach((event) => seqdemo.page.tell(event))"
+    page.evaluate(f"document.querySelector('[data-key={key}] > summary').click(); {redrawn}")
+    page.wait_for_selector(f"[data-key={key}][open] > :not(summary)")
+    page.evaluate(f"document.querySelector('[data-key={key}] > summary').click(); {redrawn}")
+    page.wait_for_selector(f"[data-key={key}]:not([open])")
+    visit.settle()
+    assert page.locator(f"[data-key={key}][open]").count() == 0 and not page.evaluate(f"seqdemo.page.isOpen('{key}')")

@@ -1,5 +1,6 @@
 // A folded section of a view. Its content is loaded when it is first opened; whether it is open is part of the link.
 import { el } from "../../figures/js/core.js";
+import { foldable } from "./fold.js";
 
 export class Section {
   /** `name`: which hands it holds, `options`: what they need to know. @param {any} bench @param {string} name @param {string} summary */
@@ -13,7 +14,7 @@ export class Section {
     this.coming = false;
     this.given = [];
     this.said = el("p", { class: "s-muted", role: "status" });
-    this.node = el("details", { class: "s-hands", on: { toggle: () => bench.fold(this.key, this.node.open) } }, el("summary", {}, summary), this.said);
+    this.node = foldable(bench, this.key, summary, { class: "s-hands" }, this.said);
   }
 
   /** The hands, if the section is open and they are loaded. */
