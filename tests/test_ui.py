@@ -339,6 +339,8 @@ def test_a_document_asks_for_sheet_and_scripts_and_nothing_else_is_touched(clien
     answer = get(root + "/caption")
     head, body = answer.text.split("</head>", 1)
     assert assets.tags("js") in head and assets.tags("css") in head and body.count("seqdemo.early()") == 1
+    assert "assets/index-" in body.split("seqdemo.early()")[1], "Gradio's own script is asked for after the first drawing"
+    assert 'type="module"' not in answer.text
     assert answer.headers["content-encoding"] == "gzip" and int(answer.headers["content-length"]) == answer.num_bytes_downloaded
     assert answer.content == get(root + "/caption", headers={"accept-encoding": "identity"}).content
     assert get(root + "/config").json()["components"]

@@ -17,6 +17,14 @@ Send = Callable[[Message], Awaitable[None]]
 APP = b"<gradio-app"
 PREVIEW = re.compile(rb"<meta\s+(?:property|name)=\"(?:og|twitter):[^>]*>\s*")
 DRAW = b"<script>window.seqdemo.early()</script>\n"
+GRADIO = re.compile(rb'<script type="module" crossorigin src="([^"]+)"></script>')
+# Gradio's scripts are asked for when the first drawing stands: on a slow line they would come beside what it needs.
+THEN_GRADIO = b"""<script>{
+  const gradio = document.createElement("script");
+  Object.assign(gradio, { type: "module", crossOrigin: "", src: "SOURCE" });
+  document.head.append(gradio);
+}</script>
+"""
 
 
 class EarlyPage:
@@ -108,7 +116,10 @@ def drawn_early(document: bytes, path: str = "/", home: str = "") -> bytes:
     scripts = assets.tags("js") + assets.result_tag(document.decode("utf-8", "replace"))
     document = document.replace(b"<head>", b"<head>" + scripts.encode(), 1)  # requested before Gradio's own
     document = document.replace(b"</head>", assets.tags("css").encode() + b"</head>", 1)  # and takes precedence over Gradio's
-    return document.replace(APP, DRAW + APP, 1)
+    gradio = GRADIO.search(document)
+    document = GRADIO.sub(b"", document, 1)
+    then = THEN_GRADIO.replace(b"SOURCE", gradio[1]) if gradio else b""
+    return document.replace(APP, DRAW + then + APP, 1)
 
 
 def preview(path: str, home: str) -> str:
