@@ -41,6 +41,12 @@ test("one text in two cuts parts where the texts part", () => {
   assert.equal(parting(["▁a", "<eos>"], ["▁a", "<eos>"], "subwords"), null);
 });
 
+test("a piece of a word is told with its word", () => {
+  const a = side(["▁We", "'", "ve", "▁done", "<eos>"], [4, 5, 6, 7, 2], { kind: "subwords" });
+  const b = side(["▁We", "▁broke", "<eos>"], [4, 8, 2], { kind: "subwords" });
+  assert.match(said(a, b, "translate"), /“'” of “We've” \(0\.\d+\).* “broke” \(0\.\d+\)/);
+});
+
 test("words are counted by the spaces, as the notes of the examples count them", () => {
   const pieces = ["▁We", "'", "ve", "▁done", "▁a", "▁s", "nake", ".", "<eos>"];
   assert.deepEqual(pieces.map((_, at) => unitNumber(pieces, at, "subwords")), [1, 1, 1, 2, 3, 4, 4, 4, 4]);

@@ -1,6 +1,6 @@
 // The sentence that says what the comparison shows. Pure: two columns in, parts of a sentence out.
 import { probability, signed, times } from "../../figures/js/core.js";
-import { isEnd, parting, pieceName, unitNumber } from "../../figures/js/text.js";
+import { isEnd, parting, pieceName, plainText, unitNumber } from "../../figures/js/text.js";
 
 export const NOUNS = {
   translate: ["translation", "word"],
@@ -141,7 +141,16 @@ function names(a, b) {
 }
 
 function named(hypothesis, at, kind, side) {
-  return [quoted(hypothesis, at, kind, side), ...(at < hypothesis.logps.length ? [` (${probability(hypothesis.logps[at], 3)})`] : [])];
+  return [quoted(hypothesis, at, kind, side), within(hypothesis, at, kind), ...(at < hypothesis.logps.length ? [` (${probability(hypothesis.logps[at], 3)})`] : [])].filter(Boolean);
+}
+
+// The whole word, where the piece is only a part of it.
+function within({ pieces }, at, kind) {
+  if (kind === "characters" || at >= pieces.length || isEnd(pieces[at])) return "";
+  const words = plainText(pieces, kind).trim().split(/\s+/u);
+  const word = words[unitNumber(pieces, at, kind) - 1].replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
+  const piece = pieceName(pieces[at], kind).replace(/^‿/, "");
+  return word !== piece && word.includes(piece) ? ` of “${word}”` : "";
 }
 
 function quoted(hypothesis, at, kind, side) {
