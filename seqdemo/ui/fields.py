@@ -135,7 +135,15 @@ FIELDS: tuple[dict[str, Any], ...] = (
         rare=True,
     ),
     _number("min_length", "Minimum length", "No end before this many tokens.", 0, 200, ALL, rare=True),
-    _number("max_length", "Maximum length", "Tokens, the end included; 0 takes the model's own limit.", 0, 500, ALL),
+    _number(
+        "max_length",
+        "Maximum length",
+        "Tokens, the end included; 0 takes the model's own limit.",
+        0,
+        500,
+        ALL,
+        zero="the model's own",
+    ),
     _choice(
         "at_limit",
         "At the limit",
@@ -151,6 +159,7 @@ FIELDS: tuple[dict[str, Any], ...] = (
         0,
         20,
         ("greedy", "beam", "sample", "stochastic"),
+        zero="off",
     ),
     _number(
         "repetition_penalty",

@@ -37,15 +37,20 @@ export function renormalised(row, at, weight) {
   });
 }
 
+// The name of a column stands upright where the axis wants it so and the name is no wider than its column.
+function isTurned(columns, cell, cellWide, name) {
+  return !columns.flat || (cell.least >= 4 && textWidth(name, LABEL) > cellWide);
+}
+
 /** The places of all parts, in pixels. @param {GridPayload} payload @param {number} room */
 export function gridLayout({ rows, columns, cell }, room) {
   const wide = Math.min(130, room * 0.36, Math.max(24, ...rows.names.map((name) => textWidth(name, LABEL))));
-  const high = Math.min(110, Math.max(16, ...columns.names.map((name) => textWidth(name, LABEL))));
   const left = Math.ceil(wide) + 14;
-  const top = columns.flat ? 24 : Math.ceil(high) + 14;
   const fair = (room - left - EDGE) / Math.max(1, columns.names.length);
   const cellWide = Math.max(cell.least, Math.min(cell.most, cell.least >= 4 ? Math.floor(fair) : fair));
   const cellHigh = Math.max(cell.least >= 4 ? 20 : 3, Math.min(cell.high, cell.least >= 4 ? cellWide : 320 / Math.max(1, rows.names.length)));
+  const high = columns.names.filter((name) => isTurned(columns, cell, cellWide, name)).map((name) => textWidth(name, LABEL));
+  const top = high.length ? Math.ceil(Math.min(110, Math.max(16, ...high))) + 14 : 24;
   const [across, down] = [cellWide * columns.names.length, cellHigh * rows.names.length];
   return { left, top, cellWide, cellHigh, across, down, width: left + across + EDGE, height: top + down + EDGE };
 }
@@ -158,16 +163,16 @@ export class Grid {
   }
 
   drawColumns(painter) {
-    const { columns } = this.payload;
+    const { columns, cell } = this.payload;
     const { cellWide, top } = this.at;
     const widest = columns.flat ? Math.max(8, ...columns.names.map((name) => textWidth(name, LABEL))) + 6 : LABEL + 1;
-    const every = Math.max(1, columns.flat && this.payload.cell.least >= 4 ? 1 : Math.ceil(widest / cellWide));
+    const every = Math.max(1, columns.flat && cell.least >= 4 ? 1 : Math.ceil(widest / cellWide));
     for (let place = 0; place < columns.names.length; place++) {
       const lit = this.view.lit && this.view.lit.columns(this.order[place]) > 0.15;
       if (place % every && !lit) continue;
       const name = columns.names[this.order[place]];
       const x = this.x(place) + cellWide / 2;
-      if (columns.flat) painter.text(x, top - 11, fitted(name, LABEL, Math.max(cellWide, widest)), { ...this.label(lit), align: cellWide < widest && !place ? "start" : "middle" });
+      if (!isTurned(columns, cell, cellWide, name)) painter.text(x, top - 11, fitted(name, LABEL, Math.max(cellWide, widest)), { ...this.label(lit), align: cellWide < widest && !place ? "start" : "middle" });
       else painter.text(x, top - 7, fitted(name, LABEL, top - 10), { ...this.label(lit), turn: -90, align: "start" });
     }
   }

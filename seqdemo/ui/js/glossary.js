@@ -13,7 +13,7 @@ export const TERMS = {
   kept: "One of the k best prefixes of its step: the search goes on from it.",
   pruned: "Not among the k best of its step: the search drops it. It missed by the difference to the last one kept. Exact search drops what can no longer beat the best output it has found: it missed by the difference to that.",
   finished: "The prefix ended with <eos>: a complete output.",
-  attention: "At each output step the model spreads a weight of 1 over the input; the darker, the more it looks there.",
+  attention: "At each output step the model spreads a weight of 1 over the input; the stronger the colour of a cell, the more it looks there.",
   alignment: "Which input pieces the model looked at for which output piece, read off the attention.",
   token: "A piece of text the model reads or writes as one: a word, a part of a word or a character.",
   "n-best": "The best outputs the search came back with, best first.",

@@ -16,7 +16,7 @@ export function optionField(field, value, onChange, side) {
     ? el("select", { id, on: { change } }, field.choices.map(([key, label]) => el("option", { value: key, selected: key === value }, label)))
     : el("input", { id, type: "number", min: field.min, max: field.max, step: field.kind === "int" ? 1 : "any", value, on: { input: change }, inputmode: field.kind === "int" ? "numeric" : "decimal" });
   if (field.kind === "int" || field.kind === "choice") input.setAttribute("data-option", field.name);
-  const label = tipFor(el("label", { for: id }, field.label), () => [field.label, field.help]);
+  const label = tipFor(el("label", { for: id }, field.label, field.zero ? ` (0: ${field.zero})` : null), () => [field.label, field.help]);
   return el("div", { class: "s-field" }, label, input);
 }
 

@@ -29,16 +29,16 @@ function ofLetters(found, language, name) {
   const { words, right } = (found.languages || {})[language] || found;
   const [[where]] = Object.entries(right).sort(([, one], [, other]) => other - one);
   const early = where === "-1";
-  return measures(`Where the heaviest cell of a row lies, in ${words.toLocaleString("en")} words kept out of training whose letters can be told apart (a position counts twice where two letters spell a sign):`,
+  return measures(`How often the heaviest cell of a row lies there, in ${words.toLocaleString("en")} words kept out of training in which it is clear which letter spells which sign (where two letters spell one sign, both count):`,
     [["on a letter that spells the sign", right["0"]], ["on the position before", right["-1"]], ["on the position after", right["+1"]]],
     (early ? "This model looks one position early: its encoder reads both ways, so the state before a letter already knows that letter. The map tells where the model fetches it, not which letter it reads." : `The map mostly points at what is written. ${NO_EXPLANATION}`) + ofHeads(found.best, "on a letter that spells the sign"), name);
 }
 
 // Pairs of words that a plain statistical model links in both directions.
 function ofWords(found, name) {
-  return measures(`Each word points to its heaviest source word. How many of these pointers and of ${found.links.toLocaleString("en")} sure links (IBM model 1, in ${found.sentences.toLocaleString("en")} sentences kept out of training) do not fit each other:`,
-    [["as the map points", found.error["0"]], ["pointing one word further back", found.error["+1"]], ["pointing one word further on", found.error["-1"]]],
-    `The map is far better than one that is off by a word, and still often wrong. ${NO_EXPLANATION}${ofHeads(found.best, "do not fit")}`, name);
+  return measures(`Each word written points to the source word with the most attention. How often such a pointer is wrong, or misses one of ${found.links.toLocaleString("en")} sure links (found by IBM model 1 in ${found.sentences.toLocaleString("en")} sentences kept out of training):`,
+    [["as the map points", found.error["0"]], ["if each pointed one word earlier", found.error["+1"]], ["if each pointed one word later", found.error["-1"]]],
+    `The map is far better than one that is off by a word, and still often wrong. ${NO_EXPLANATION}${ofHeads(found.best, "wrong or missed")}`, name);
 }
 
 /** @param {any} card  @param {string | null} language  @param {string} name told where two models stand side by side */

@@ -252,7 +252,7 @@ class NotesView {
   state() {
     const { notes, links } = this.bench;
     const looks = (links || []).map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)]);
-    patch(this.node, notes.length ? el("p", { class: "s-message", role: "alert" }, notes.join(" "), looks) : null);
+    patch(this.node, notes.length ? el("p", { class: "s-message s-note", role: "alert" }, notes.join(" "), looks) : null);
   }
 }
 
