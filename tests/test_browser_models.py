@@ -69,6 +69,24 @@ def test_what_is_folded_out_stays_so_when_the_list_changes(visit: Visit) -> None
     )
 
 
+def test_a_link_restores_what_is_compared_and_what_is_open(visit: Visit, browser: Any) -> None:
+    page = visit.come("models")
+    page.click(".s-compare [data-key=transliterate]")
+    unfold(page, "article [data-key='captioner.card']")
+    again = Visit(browser, visit.address)
+    there = again.come(page.url.removeprefix(visit.address + "/"))
+    assert there.locator(".s-compare tbody th").all_inner_texts() == ["transliterator", "transliterator-plain"]
+    assert there.eval_on_selector_all("details[open]", "(nodes) => nodes.map((node) => node.dataset.key)") == ["captioner.card"]
+    assert there.url == page.url and again.errors == []
+    again.context.close()
+
+
+def test_what_a_link_asks_for_that_there_is_not_is_named(visit: Visit) -> None:
+    page = visit.come("models#task=juggle&open=nothing")
+    assert "“task=juggle” in this link cannot be read" in page.inner_text("[role=alert]")
+    assert page.locator(".s-compare tbody tr").count() == 2 and visit.errors == []
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_words_of_the_figure_can_be_read_in_both_themes(browser: Any, served: Any, theme: str) -> None:
     visit = Visit(browser, served[0], color_scheme=theme)

@@ -46,6 +46,12 @@ TRANSLATE = {
     "on tour": "page.update((s) => ({...s, view: {...s.view, tour: 2, pruned: true}}), 'Tour, step 2')",
     "steps open": "page.fold('steps', true)",
     "equation": "page.fold('equation-tree', true)",
+    "as Python": "page.fold('python', true)",
+    "menu of a word": "document.querySelectorAll('#s-column-b .s-word')[1].click()",
+    "tree as a table": "press('#s-panel-tree')",
+    "alignment of B as a table": "page.open('alignment'); press('#s-panel-alignment .s-half:last-child')",
+    "gates and switches as tables": "page.open('gates'); await drawn('#s-panel-gates'); press('#s-panel-gates')",
+    "curves as a table": "page.open('attention'); await drawn('#s-panel-attention'); press('#s-panel-attention')",
 }
 OTHERS = {
     "transliterate": {
@@ -57,12 +63,14 @@ OTHERS = {
     "caption": {
         "photograph": "page.useExample(page.setup.examples[1])",
         "word": "page.look({word: 2, looks: 'A'})",
+        "map as a table": "press('#s-panel-alignment')",
         "veil": "page.look({veil: 0.25, word: 1})",
         "tree": "page.open('tree')",
         "all examples": "page.fold('examples', true)",
     },
     "language-model": {
         "unit": "page.look({unit: 5, layer: 0})",
+        "text as a table": "press('#s-panel-text')",
         "probability": "page.look({by: 'probability'})",
         "text of A": "page.look({coloured: 'A', unit: 2})",
         "model": "page.setModel('letters-of-code')",
@@ -74,11 +82,18 @@ MADE = [("", name, script) for name, script in TRANSLATE.items()]
 MADE += [(path, name, script) for path, scripts in OTHERS.items() for name, script in scripts.items()]
 GIVEN = [f"#b.edits={FORCE}", f"#b.edits={BAN}&tab=alignment", f"#a.edits={DIM}", "#a.strategy=beam&a.beam=7&a.output=2"]
 
+HELPERS = """
+const buttons = (part) => [...document.querySelectorAll(part + ' .s-tools button')];
+const tables = (part) => buttons(part).filter((node) => node.textContent === 'As a table');
+const press = (part) => tables(part).forEach((node) => node.click());
+const drawn = async (part) => { while (!tables(part).length) await new Promise(requestAnimationFrame); };
+"""
+
 SEEN = """() => {
   const shown = (node) => node.getClientRects().length > 0;
   const all = (names) => [...document.querySelectorAll(names)].filter(shown);
   const text = (node) => node.innerText || node.textContent;
-  const words = ['.s-finding', '.s-columns', '.s-panels', '.s-reads', '.s-shows', '.s-far'];
+  const words = ['.s-finding', '.s-columns', '.s-panels', '.s-reads', '.s-shows', '.s-far', '.s-popover', '.s-code'];
   return {
     fields: all('input, select, textarea').map((node) => node.type === 'checkbox' ? node.checked : node.value),
     boxes: all('[role=treeitem]').map((node) => node.getAttribute('aria-label') + node.getAttribute('aria-selected')),
@@ -119,7 +134,7 @@ def told_alike(visit: Visit, browser: Any) -> None:
 def test_a_link_restores_all_that_was_seen(visit: Visit, browser: Any, path: str, name: str, script: str) -> None:
     visit.come(path)
     ready(visit)
-    visit.page.evaluate(f"() => {{ const page = seqdemo.page; {script}; }}")
+    visit.page.evaluate(f"async () => {{ const page = seqdemo.page; {HELPERS} {script}; }}")
     ready(visit)
     assert "#" in visit.page.url
     told_alike(visit, browser)

@@ -18,7 +18,7 @@ const STATES = [
   [withSelection("A", { row: 17 }), withSelection("B", { output: 2 })],
   [withView({ tab: "gates", gates: "A", part: "encoder.0.backward", order: "token", step: 3 })],
   [withView({ tree: "A", pruned: true, until: 4, opened: [3, 17, 20], tour: 2 })],
-  [withView({ coloured: "A", by: "probability", layer: 1, unit: 0, looks: "A", word: 5, veil: 0.35, open: ["nbest-a", "options-b"] })],
+  [withView({ coloured: "A", by: "probability", layer: 1, unit: 0, looks: "A", word: 5, veil: 0.35, open: ["nbest-a", "options-b"], heads: [0, 3], menu: "B2" })],
 ];
 
 for (const [number, changes] of STATES.entries()) {

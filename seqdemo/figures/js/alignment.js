@@ -9,7 +9,7 @@ import { figureTools } from "./saving.js";
  * @typedef {{source: string[], target: string[], kinds: {source: string, target: string}, facts: import("./saving.js").Facts,
  *   weights?: Float32Array | import("./core.js").Packed, heads?: {name: string, weights: Float32Array | import("./core.js").Packed, own?: "source" | "target"}[]}} AlignmentPayload
  *   `weights` row by row; with several heads, `heads` instead; one that looks at its `own` side has it on both axes. A model that writes looking at its own text has `source` = `target`.
- * @typedef {import("./grid.js").GridView & {head?: number, legend?: boolean}} AlignmentView
+ * @typedef {import("./grid.js").GridView & {head?: number, legend?: boolean, tables?: import("./saving.js").Tables}} AlignmentView
  */
 
 function numbersOf(packed) {
@@ -68,7 +68,7 @@ export function mountAlignment(element, payload, view = {}, emit = () => {}) {
     }
     emit(event, event === "hover" && own() ? null : detail);
   });
-  const tools = figureTools("alignment", () => grid.figure(), () => grid.rows(), () => ({ ...now.payload.facts, scale: matrix.scale }));
+  const tools = figureTools("alignment", () => grid.figure(), () => grid.rows(), () => ({ ...now.payload.facts, scale: matrix.scale }), emit);
   element.append(heads, scale, holder, tools);
 
   function chooseHead(head) {
@@ -84,6 +84,7 @@ export function mountAlignment(element, payload, view = {}, emit = () => {}) {
     if (!scale.hidden) scale.replaceChildren(legend("weights", "0", "1", "Attention from 0 to 1"));
     grid.update(matrix, { ...now.view, ...(own() ? { mode: "look" } : {}), lit: lit() });
     if (anew) tools.refresh();
+    tools.show(now.view.tables);
   }
 
   redraw(true);

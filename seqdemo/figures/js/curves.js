@@ -21,12 +21,12 @@ export function topOf(lines) {
 }
 
 class CurvesDrawing {
-  constructor(element) {
+  constructor(element, emit) {
     this.element = element;
     this.canvas = el("canvas", { class: "s-canvas", tabindex: "0", role: "application", "aria-roledescription": "line chart" });
     this.names = el("ul", { class: "s-curve-names" });
     this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
-    this.tools = figureTools("curves", () => this.figure(), () => this.rows(), () => this.payload.facts);
+    this.tools = figureTools("curves", () => this.figure(), () => this.rows(), () => this.payload.facts, emit);
     element.append(this.canvas, this.names, this.spoken, this.tools);
     this.at = -1;
     for (const name of ["pointermove", "click"]) this.canvas.addEventListener(name, (event) => this.point(event));
@@ -37,13 +37,14 @@ class CurvesDrawing {
     if (this.watcher) this.watcher.observe(element);
   }
 
-  update(payload) {
+  update(payload, view = {}) {
     this.payload = payload;
     this.top = topOf(payload.lines);
     this.last = Math.max(...payload.lines.flatMap((line) => line.points.map((point) => point.at)));
     this.canvas.setAttribute("aria-label", `${payload.facts.title}. Arrow keys move from point to point.`);
     this.paint();
     this.tools.refresh();
+    this.tools.show(view.tables);
   }
 
   destroy() {
@@ -158,9 +159,9 @@ class CurvesDrawing {
   }
 }
 
-/** @param {HTMLElement} element @param {CurvesPayload} payload */
-export function mountCurves(element, payload) {
-  const drawing = new CurvesDrawing(element);
-  drawing.update(payload);
-  return { update: (next) => drawing.update(next), destroy: () => drawing.destroy() };
+/** @param {HTMLElement} element @param {CurvesPayload} payload @param {{tables?: import("./saving.js").Tables}} view @param {import("./grid.js").Emit} emit */
+export function mountCurves(element, payload, view = {}, emit = () => {}) {
+  const drawing = new CurvesDrawing(element, emit);
+  drawing.update(payload, view);
+  return { update: (next, seen) => drawing.update(next, seen), destroy: () => drawing.destroy() };
 }

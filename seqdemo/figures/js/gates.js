@@ -12,7 +12,7 @@ import { GATE_WORDS, boundOf, partName, readGates, unitOrder } from "./units.js"
 /**
  * @typedef {{gates: any, source: string[], target: string[], kinds: {source: string, target: string}, facts: import("./saving.js").Facts}} GatesPayload
  *   `gates`: as Python packs them, or read already
- * @typedef {{part?: string, order?: string, step?: number, mode?: "look" | "brush", brushed?: import("./grid.js").Brush | null}} GatesView
+ * @typedef {{part?: string, order?: string, step?: number, mode?: "look" | "brush", brushed?: import("./grid.js").Brush | null, tables?: import("./saving.js").Tables}} GatesView
  *   what is left out the drawing keeps itself; `mode` "brush": dragging paints units and steps, told by the event "brush"
  */
 
@@ -69,10 +69,10 @@ class GatesDrawing extends Drawn {
     this.step = new Choice("Token", (value) => this.change("step", Number(value)));
     this.scales = el("span", { class: "s-inline" });
     this.holder = el("div", { class: "s-gates" });
-    this.tools = figureTools("gates", () => this.figure(), () => this.rows(), () => this.facts());
+    this.tools = figureTools("gates", () => this.figure(), () => this.rows(), () => this.facts(), emit);
     this.none = el("p", { class: "s-muted" }, "This cell has no gates that open and shut, only a hidden state: there are no switches to show.");
     this.scatters = el("div", { class: "s-scatters" });
-    this.scatterTools = figureTools("saturation", () => this.scatterFigure(), () => this.scatterRows(), () => ({ ...this.facts(), title: `Saturation of the ${partName(this.view.part).toLowerCase()}` }));
+    this.scatterTools = figureTools("saturation", () => this.scatterFigure(), () => this.scatterRows(), () => ({ ...this.facts(), title: `Saturation of the ${partName(this.view.part).toLowerCase()}` }), emit);
     element.append(
       el("div", { class: "s-bar" }, this.part.node, this.order.node, this.step.node, this.scales), this.holder, this.tools,
       el("h3", { class: "s-figure-head" }, "Which units act as switches"),
@@ -111,8 +111,10 @@ class GatesDrawing extends Drawn {
     kept(this.holder, this.maps, [...gates.keys()], (name) => new GateMap(name, (event, detail) => this.heard(event, detail)), (map) => map.grid.destroy());
     for (const [name, map] of this.maps) map.show(gates.get(name), this.steps, order, seen);
     this.switches(gates);
-    this.tools.refresh();
-    this.scatterTools.refresh();
+    for (const tools of [this.tools, this.scatterTools]) {
+      tools.refresh();
+      tools.show(this.view.tables);
+    }
   }
 
   stepNames(gates) {

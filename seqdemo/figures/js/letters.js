@@ -10,7 +10,7 @@ import { readGates } from "./units.js";
  * @typedef {{pieces: string[], logps: number[], top: [string, number][][], kind: string, given: number, gates: any,
  *   facts: import("./saving.js").Facts}} LettersPayload
  *   `given`: how many pieces are the person's own; `gates`: as Python packs them, read already, or null while they are not there
- * @typedef {{by?: "unit" | "probability", unit?: number, layer?: number}} LettersView  what is left out the drawing keeps itself
+ * @typedef {{by?: "unit" | "probability", unit?: number, layer?: number, tables?: import("./saving.js").Tables}} LettersView  what is left out the drawing keeps itself
  */
 
 const RARE = 7; // nats: one in a thousand, the strongest colour of a surprise
@@ -33,7 +33,7 @@ class LettersDrawing extends Drawn {
     this.body = el("div", { class: "s-text", tabindex: "0", role: "application", "aria-roledescription": "coloured text", "aria-label": "The text, coloured. Arrow keys move from letter to letter." });
     this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
     this.scale = el("div", { class: "s-bar" });
-    this.tools = figureTools("text", () => this.figure(), () => this.rows(), () => this.facts());
+    this.tools = figureTools("text", () => this.figure(), () => this.rows(), () => this.facts(), emit);
     element.append(this.bar, this.body, this.spoken, this.scale, this.tools);
     for (const name of ["pointerover", "click"]) this.body.addEventListener(name, (event) => this.point(event));
     for (const name of ["pointerleave", "blur"]) this.body.addEventListener(name, () => this.leave());
@@ -82,6 +82,7 @@ class LettersDrawing extends Drawn {
     this.bars();
     this.paint();
     this.tools.refresh();
+    this.tools.show(this.view.tables);
   }
 
   bars() {

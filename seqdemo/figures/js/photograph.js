@@ -9,7 +9,7 @@ import { pieceName } from "./text.js";
  * @typedef {{picture: string, pieces: string[], kind: string, weights: any, distribution?: any, facts: import("./saving.js").Facts}} PhotographPayload
  *   `picture`: a data address; `weights`: one row a piece over the cells of a square grid; `distribution`: with hard attention,
  *   what the one cell of each row was chosen from, shown on request
- * @typedef {{word?: number, veil?: number, mode?: "look" | "paint", painted?: number[]}} PhotographView
+ * @typedef {{word?: number, veil?: number, mode?: "look" | "paint", painted?: number[], tables?: import("./saving.js").Tables}} PhotographView
  *   `mode` "paint": dragging over the picture paints cells, told by the event "painting" and at the end "paint"; what is left out the drawing keeps itself
  */
 
@@ -86,7 +86,7 @@ class PhotographDrawing extends Drawn {
     this.words = el("div", { class: "s-overlay-words", role: "listbox", "aria-label": "Words of the caption", tabindex: "0" });
     this.strip = el("div", { class: "s-film", role: "list", "aria-label": "Where the model looks, word by word" });
     this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
-    this.tools = figureTools("attention-over-the-photograph", () => this.figure(), () => this.rows(), () => this.payload.facts);
+    this.tools = figureTools("attention-over-the-photograph", () => this.figure(), () => this.rows(), () => this.payload.facts, emit);
     element.append(el("div", { class: "s-bar" }, el("span", { class: "s-inline" }, el("label", { for: id }, "Veil"), this.veil), this.choice),
       el("div", { class: "s-overlay-body" }, this.big, el("div", {}, this.words, this.strip)), this.spoken, this.tools);
     this.listen();
@@ -135,6 +135,7 @@ class PhotographDrawing extends Drawn {
     this.film();
     this.draw();
     this.tools.refresh();
+    this.tools.show(this.view.tables);
   }
 
   name(t) {

@@ -5,6 +5,7 @@ import { SvgPainter, shifted, textWidth } from "./painter.js";
 import { graphemes, visible } from "./text.js";
 
 /**
+ * @typedef {(name: string) => boolean} Tables  whether the table of a figure is open
  * @typedef {{title: string, input?: string, output?: string, checkpoint?: string, scale?: import("./grid.js").Scale | null}} Facts
  * @typedef {{width?: number, height?: number, draw?: (painter: any) => void, node?: SVGSVGElement}} Figure  drawn by `draw`, or an SVG that stands there
  * @typedef {{caption: string, heads: string[], rows: (string | number)[][]}} Rows
@@ -91,23 +92,29 @@ export function saveFigure(stem, kind, figure, facts) {
 }
 
 /**
- * The save buttons under a figure, and its numbers as a table on demand.
- * @param {string} stem @param {() => Figure} figure @param {() => Rows} rows @param {() => Facts} facts
+ * The save buttons under a figure, and its numbers as a table on demand. The event "table" tells that the user has opened or closed it.
+ * @param {string} stem @param {() => Figure} figure @param {() => Rows} rows @param {() => Facts} facts @param {import("./grid.js").Emit} emit
  */
-export function figureTools(stem, figure, rows, facts = () => ({ title: "" })) {
+export function figureTools(stem, figure, rows, facts, emit) {
   const holder = el("div", { class: "s-as-table", hidden: true });
   const fill = () => {
     const { caption, heads, rows: lines } = rows();
     clear(holder).append(table(caption, heads, lines));
   };
+  const open = (wanted) => {
+    if (wanted !== holder.hidden) return;
+    holder.hidden = !wanted;
+    toggle.setAttribute("aria-expanded", String(wanted));
+    if (wanted) fill();
+  };
   const toggle = button("As a table", () => {
-    holder.hidden = !holder.hidden;
-    toggle.setAttribute("aria-expanded", String(!holder.hidden));
-    if (!holder.hidden) fill();
+    open(holder.hidden);
+    emit("table", { name: stem, open: !holder.hidden });
   }, { class: "s-quiet", "aria-expanded": "false" });
   const name = stem.replaceAll("-", " ");
   const save = (kind) => button(kind.toUpperCase(), () => saveFigure(stem, kind, figure(), facts()), { class: "s-quiet", "aria-label": `Save the ${name} as ${kind.toUpperCase()}` });
   const node = el("div", { class: "s-figure-foot" }, el("div", { class: "s-tools" }, el("span", { class: "s-tools-name" }, "Save"), save("png"), save("svg"), toggle), holder);
   node.refresh = () => holder.hidden || fill();
+  node.show = (tables) => tables && open(tables(stem)); // the page knows which tables are open; without one, the drawing does
   return node;
 }

@@ -11,7 +11,7 @@ import { pieceName } from "./text.js";
  * @typedef {{tree: any, kind: string, ends: number[], facts: import("./saving.js").Facts}} TreePayload
  *   `tree`: as Python packs it, or read already; `ends`: the rows of the outputs, the best first
  * @typedef {{selected?: number, marks?: Map<number, "A" | "B">, side?: "A" | "B", partAt?: number, pruned?: boolean, until?: number | null,
- *   opened?: number[]}} TreeView
+ *   opened?: number[], tables?: import("./saving.js").Tables}} TreeView
  *   what is left out of `pruned`, `until` and `opened` the drawing keeps itself
  */
 
@@ -35,7 +35,7 @@ class TreeDrawing extends Drawn {
     this.marks = svg("g", {});
     this.stage.append(this.back, this.lines, this.boxes, this.marks);
     this.scroller.append(this.stage);
-    this.tools = figureTools("search-tree", () => ({ node: this.stage }), () => this.rows(), () => this.payload.facts);
+    this.tools = figureTools("search-tree", () => ({ node: this.stage }), () => this.rows(), () => this.payload.facts, emit);
     element.append(this.bar.node, this.scroller, this.tools);
     this.scroller.addEventListener("keydown", (event) => this.key(event));
     this.stopTheme = onThemeChange(() => this.draw());
@@ -72,6 +72,7 @@ class TreeDrawing extends Drawn {
     this.bar.show(this.tree, this.view);
     this.draw();
     this.tools.refresh();
+    this.tools.show(this.given.tables);
   }
 
   resized() {

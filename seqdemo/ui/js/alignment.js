@@ -50,13 +50,21 @@ export class AlignmentPanel {
 
   draw(side) {
     /** @type {import("../../figures/js/alignment.js").AlignmentView} */
-    const view = { lit: this.lit(side), legend: false, mode: side === "B" && this.section.here ? "drag" : "look" };
+    const view = { lit: this.lit(side), legend: false, head: this.heads[side], tables: this.bench.tables(`-${side.toLowerCase()}`), mode: side === "B" && this.section.here ? "drag" : "look" };
     if (this.drawings[side]) this.drawings[side].update(this.payloads[side], view);
     else this.drawings[side] = mountAlignment(this.parts[side].holder, this.payloads[side], view, (event, detail) => this.heard(side, event, detail));
   }
 
+  /** Which head of a Transformer each side shows. @returns {Object<string, number>} */
+  get heads() {
+    const [A = 0, B = 0] = this.bench.state.view.heads;
+    return { A, B };
+  }
+
   heard(side, event, detail) {
     if (event === "hover") this.hover(side, detail);
+    else if (event === "table") this.bench.foldTable(detail, `-${side.toLowerCase()}`);
+    else if (event === "head") this.bench.look({ heads: Object.values({ ...this.heads, [side]: detail }) });
     else if (side === "B" && this.section.here) this.section.here.heard(event, detail);
   }
 

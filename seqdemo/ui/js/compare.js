@@ -16,7 +16,7 @@ export class ColumnView {
   constructor(bench, side) {
     this.bench = bench;
     this.side = side;
-    this.popover = new WordPopover(bench);
+    this.popover = new WordPopover(bench, side);
     this.controls = el("div", { class: "s-controls" });
     this.edits = el("div", { class: "s-edits" });
     this.message = el("p", { class: "s-message", role: "alert", hidden: true });
@@ -35,6 +35,7 @@ export class ColumnView {
 
   // What is typed and what is looked at does not change the controls.
   state() {
+    this.showMenu();
     const { checkpoint, options, edits } = this.spec;
     const { open } = this.bench.state.view;
     const drawn = [checkpoint, options, edits, open];
@@ -51,6 +52,12 @@ export class ColumnView {
 
   view(before) {
     if (before.open !== this.bench.state.view.open) this.show();
+  }
+
+  showMenu() {
+    const words = this.words();
+    for (const word of words) word.setAttribute("aria-expanded", "false");
+    this.popover.show(words);
   }
 
   showControls() {
@@ -125,6 +132,7 @@ export class ColumnView {
     this.showNumbers(column, chosen);
     patch(this.wanted, wantedScore(column, chosen));
     this.showNbest(column);
+    this.showMenu();
   }
 
   line(list, differs) {
@@ -143,17 +151,21 @@ export class ColumnView {
     return line;
   }
 
+  /** @returns {HTMLElement[]} */
+  words() {
+    return [...this.output.querySelectorAll(".s-word")];
+  }
+
   // A word opens its menu. One word is reached by Tab, the others by the arrow keys.
   word(number, unit, differs) {
-    const all = () => /** @type {HTMLElement[]} */ ([...this.output.querySelectorAll(".s-word")]);
     const leftward = () => this.output.getAttribute("dir") === "rtl";
     const open = (event) => {
-      const words = all();
+      const words = this.words();
       const at = number + (event.type === "click" ? letterAt(words.slice(number), event.clientX, leftward()) : 0);
-      this.popover.open(this.side, at, words[at]);
+      this.popover.toggle(at);
     };
     const walk = (event) => {
-      const words = all();
+      const words = this.words();
       const on = leftward() ? -1 : 1;
       const next = { ArrowRight: words[number + on], ArrowLeft: words[number - on], Home: words[0], End: words[words.length - 1] }[event.key];
       if (event.key === "Enter" || event.key === " ") open(event);
@@ -179,7 +191,7 @@ export class ColumnView {
     const options = this.spec.options;
     const norm = penalty(chosen.logps.length, options);
     const score = chosen.score === undefined ? chosen.total / norm : chosen.score;
-    const divided = options.strategy === "stochastic" ? "(as drawn: the log probability with the noise that ranked it)" : options.length_norm === "none" ? "(length normalisation off)" : `(÷ ${norm.toFixed(2)})`;
+    const divided = options.strategy === "stochastic" ? "(as drawn: the log probability with the noise that ranked it)" : options.length_norm === "none" ? "" : `(÷ ${norm.toFixed(2)})`;
     const strip = el("div", { class: "s-strip", role: "list", "aria-label": "Log probability of each token" });
     chosen.pieces.forEach((piece, t) => {
       const logp = chosen.logps[t];
@@ -194,9 +206,8 @@ export class ColumnView {
     strip.setAttribute("dir", this.output.getAttribute("dir"));
     patch(this.numbers,
       el("dl", { class: "s-scores" },
-        el("div", {}, el("dt", {}, term("log probability")), el("dd", { "data-total": chosen.total }, signed(chosen.total, 3))),
-        el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`))),
-        this.precision(chosen.total)),
+        el("div", {}, el("dt", {}, term("log probability")), el("dd", { "data-total": chosen.total }, signed(chosen.total, 3), " ", this.precision(chosen.total))),
+        divided ? el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`))) : null),
       chosen.pieces.length <= SHORT_STRIP ? strip : this.folding("strip", `The log probabilities of all ${chosen.pieces.length} pieces`, { class: "s-long-strip" }, () => strip));
   }
 
@@ -204,8 +215,7 @@ export class ColumnView {
   precision(total) {
     const { name, tolerance } = this.bench.setup.precision;
     const within = (tolerance * (1 + Math.abs(total))).toFixed(5);
-    return el("div", {}, el("dt", {}, "computed in"), tipFor(el("dd", { class: "s-number", tabindex: "0" }, name, el("span", { class: "s-muted" }, ` \u00b1 ${within}`)),
-      ["precision", `Search and replay compute in ${name}. Their totals of the same output differ by at most ${tolerance} times 1 + the size of the total.`]));
+    return tipFor(el("span", { class: "s-muted s-number s-term", tabindex: "0" }, `\u00b1 ${within}`), ["precision", `Search and replay compute in ${name}. Their totals of the same output differ by at most ${tolerance} times 1 + the size of the total.`]);
   }
 
   tokenLines(column, chosen, t) {

@@ -6,12 +6,15 @@ const FIGURES = { length: "by the length of the input", scores: "on the whole te
 const MOST_TESTS = 3;
 
 export class ComparisonView {
-  /** @param {Object<string, string>} titles of the tasks  @param {(message: any) => void} ask */
-  constructor(titles, ask) {
+  /** @param {Object<string, string>} titles of the tasks  @param {(message: any) => void} ask  @param {() => void} chosen */
+  constructor(titles, ask, chosen = () => {}) {
     this.titles = titles;
     this.ask = ask;
+    this.chosen = chosen;
     this.cards = [];
     this.shown = { task: Object.keys(titles)[0], test: "", kind: "length" };
+    /** @type {Object<string, string>} what the person or a link has chosen */
+    this.wanted = {};
     this.asked = "";
     this.switch = el("div", { class: "s-switch", role: "group", "aria-label": "Models of" });
     this.table = el("div", {});
@@ -38,6 +41,26 @@ export class ComparisonView {
   choose(change) {
     Object.assign(this.shown, change);
     this.show(this.cards);
+    Object.assign(this.wanted, change);
+    this.chosen();
+  }
+
+  /** Show what a link asks for. @param {URLSearchParams} link @param {any[]} cards @returns {string[]} what of it there is not */
+  follow(link, cards) {
+    for (const name of Object.keys(this.shown)) if (link.has(name)) this.wanted[name] = link.get(name);
+    Object.assign(this.shown, this.wanted);
+    this.show(cards);
+    const lost = Object.keys(this.wanted).filter((name) => this.wanted[name] !== this.shown[name]);
+    return lost.map((name) => {
+      const text = `${name}=${this.wanted[name]}`;
+      delete this.wanted[name];
+      return text;
+    });
+  }
+
+  /** @param {URLSearchParams} link */
+  write(link) {
+    for (const [name, value] of Object.entries(this.wanted)) link.set(name, value);
   }
 
   // Offer only what was measured for one of the models.
@@ -88,11 +111,11 @@ export function scoreTable(cards) {
   const heads = ["model", "what it is", "parameters", "multiply-adds per piece written", ...shared.map((row) => `${row.metric}, ${row.title}`), ...(nats ? ["nats a character, text kept out of training"] : [])];
   const rows = cards.map((card, i) => [el("a", { href: `#${cardId(card.name)}`, on: { click: (event) => jump(event, card.name) } }, card.name), card.title,
     card.sizes.parameters.toLocaleString("en"), (card.sizes.work["per piece written"] || 0).toLocaleString("en"), ...shared.map((test) => cell(scores[i], test)), ...(nats ? [card.nats ? card.nats.toFixed(3) : ""] : [])]);
-  return el("div", { class: "s-table-wrap", tabindex: "0", role: "region", "aria-label": "What was measured of these models" },
+  const about = `What was measured on inputs kept out of training${shared.some((row) => row.interval) ? "; in grey the 95 % interval" : ""}.`;
+  return el("div", {}, el("p", { class: "s-says" }, about), el("div", { class: "s-table-wrap", tabindex: "0", role: "region", "aria-label": "What was measured of these models" },
     el("table", { class: "s-table" },
-      el("caption", {}, "What was measured on inputs kept out of training", shared.some((row) => row.interval) ? "; in grey the 95 % interval" : ""),
       el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
-      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((content, i) => el(i ? "td" : "th", i ? {} : { scope: "row" }, content)))))));
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((content, i) => el(i ? "td" : "th", i ? {} : { scope: "row" }, content))))))));
 }
 
 export function cardId(name) {

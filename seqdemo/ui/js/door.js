@@ -58,8 +58,8 @@ export class Door {
   go(by) {
     const before = this.state;
     if (!this.history.canGo(by)) return;
-    const { open } = before.view; // unfolded parts stay unfolded
-    this.history.amend(frozen(withView({ open })(this.history.go(by))));
+    const { open } = before.view; // unfolded parts stay unfolded, and no menu comes back
+    this.history.amend(frozen(withView({ open, menu: "" })(this.history.go(by))));
     this.save();
     this.follows(before, 0);
   }
@@ -86,6 +86,16 @@ export class Door {
 
   isOpen(name) {
     return this.state.view.open.includes(name);
+  }
+
+  /** Which tables of a drawing are open. `of`: whose drawing, where two stand side by side. */
+  tables(of = "") {
+    return (name) => this.isOpen(`table-${name}${of}`);
+  }
+
+  /** A drawing tells that one of its tables was opened or closed. */
+  foldTable({ name, open }, of = "") {
+    this.fold(`table-${name}${of}`, open);
   }
 
   /** Ask what the new state needs. @param {import("./state.js").State} before  @param {number} wait */

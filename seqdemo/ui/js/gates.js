@@ -47,7 +47,7 @@ export class GatesPanel {
     if (!shown) return;
     const painting = this.hands.here && this.hands.here.painting;
     /** @type {import("../../figures/js/gates.js").GatesView} */
-    const view = { part, order, step, mode: painting ? "brush" : "look", brushed: painting ? this.hands.here.brush : null };
+    const view = { part, order, step, mode: painting ? "brush" : "look", brushed: painting ? this.hands.here.brush : null, tables: bench.tables() };
     if (this.drawing) this.drawing.update(this.payload, view);
     else this.drawing = mountGates(this.holder, this.payload, view, (event, detail) => this.heard(event, detail));
     const names = [...trace.parts.values()][0];
@@ -59,6 +59,7 @@ export class GatesPanel {
     const side = bench.state.view.gates;
     const words = { part: () => `Gates: ${partName(detail).toLowerCase()}`, order: () => `Gates: units ordered by ${detail}`, step: () => `Gates: reaction to token ${detail + 1}` };
     if (event in words) bench.update(withView({ [event]: detail }), words[event](), { kind: "gates" });
+    else if (event === "table") bench.foldTable(detail);
     else if (event === "brush") this.hands.here.paint(detail);
     else if (event === "hover") bench.setHover(detail && { side, end: detail.part.startsWith("encoder") ? "source" : "target", index: detail.step });
   }

@@ -10,8 +10,13 @@ import { WayHands } from "./ways.js";
 import { WordMenus } from "./wordhands.js";
 
 class Curves {
-  constructor(holder, payload) {
-    mountCurves(holder, payload);
+  constructor(holder, { payload, tables, emit }) {
+    this.payload = payload;
+    this.drawing = mountCurves(holder, payload, { tables }, emit);
+  }
+
+  show(tables) {
+    this.drawing.update(this.payload, { tables });
   }
 }
 

@@ -73,13 +73,14 @@ export class TextPanel {
     const seen = this.seen();
     patch(this.bar, sideSwitch(this.bench, this.side, (coloured) => this.choose({ coloured }, `Looked at the text of ${coloured}`), "Whose text"));
     const finders = TRACKERS.map(([key, name, what]) => button(name, () => this.find(key, what), { class: "s-example" }));
-    patch(this.finders, seen.by === "unit" ? [el("span", { class: "s-muted" }, "Find the unit that tracks"), finders, this.holdButtons(seen)] : null);
+    patch(this.finders, seen.by === "unit" ? [el("span", { class: "s-actions" }, el("span", { class: "s-muted" }, "Find the unit that tracks"), finders), this.holdButtons(seen)] : null);
     this.notes();
     patch(this.equation, equations(this.bench, "language"));
     const facts = factsOf(this.bench, this.side, "Text");
+    const view = { ...seen, tables: this.bench.tables() };
     const payload = { pieces: trace.pieces, logps: trace.logps, top: trace.top, kind: kind.target, given: source.pieces.length, gates: trace.parts, facts };
-    if (this.drawing) this.drawing.update(payload, seen);
-    else this.drawing = mountLetters(this.holder, payload, seen, (event, detail) => this.heard(event, detail));
+    if (this.drawing) this.drawing.update(payload, view);
+    else this.drawing = mountLetters(this.holder, payload, view, (event, detail) => this.heard(event, detail));
     this.tellSum(trace, source.pieces.length);
     const { quotation, comment } = this.measured();
     this.closing.answer(Boolean(quotation || comment));
@@ -116,6 +117,7 @@ export class TextPanel {
     const { layer, unit } = this.seen();
     if (event === "by") this.choose({ by: detail }, detail === "unit" ? "Coloured by a unit" : "Coloured by probability");
     if (event === "unit") this.choose({ layer, unit: detail }, `Unit ${detail}`);
+    if (event === "table") this.bench.foldTable(detail);
     if (event === "layer") this.choose({ layer: detail, unit }, `Layer ${detail + 1}`);
   }
 

@@ -91,7 +91,7 @@ class LinkReader {
     const text = this.get(name);
     if (text === null) return;
     const value = read(text);
-    if (value === undefined) this.notes.push(`“${name}=${shortened(text)}” in this link cannot be read and was left out.`);
+    if (value === undefined) this.notes.push(leftOut(`${name}=${text}`));
     else use(value);
   }
 
@@ -163,6 +163,11 @@ class LinkReader {
     const unknown = [...this.link.keys()].filter((name) => !this.read.has(name));
     if (unknown.length) this.notes.push(`This page knows nothing of ${unknown.slice(0, 6).map((name) => `“${shortened(name)}”`).join(", ")} in this link.`);
   }
+}
+
+/** @param {string} part of a link */
+export function leftOut(part) {
+  return `“${shortened(part)}” in this link cannot be read and was left out.`;
 }
 
 function shortened(text) {

@@ -3,9 +3,13 @@ import { el, table } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
 import { cardId, ComparisonView } from "./comparison.js";
 import { HubForm } from "./hub.js";
+import { folding } from "./fold.js";
+import { foreignQuery, leftOut, linkOf } from "./link.js";
 import { markdown } from "./markdown.js";
+import { MOST_OPEN } from "./state.js";
 
 const VISITOR_KEY = "seqdemo-models";
+const LOADING = ["load", "then"]; // what hub.js reads
 const PAGE_OF = { translate: "./", transliterate: "transliterate", caption: "caption", complete: "language-model" };
 const TASK_TITLES = { translate: "Translate", transliterate: "Transliterate", caption: "Caption", complete: "Language model" };
 const DO_TASK = { translate: "translate", transliterate: "transliterate", caption: "describe photographs", complete: "go on from a text" };
@@ -31,8 +35,9 @@ class ModelsPage {
   /** @param {HTMLElement} root  @param {any} first  @param {(kind: string, message: any) => void} trigger */
   constructor(root, first, trigger) {
     this.setup = first.setup;
-    this.open = new Set(); // the parts that are folded out
-    this.comparison = new ComparisonView(DO_TASK, (message) => trigger("compare", message));
+    const link = linkOf(location);
+    this.open = new Set(link.getAll("open").slice(0, MOST_OPEN)); // the parts that are folded out
+    this.comparison = new ComparisonView(DO_TASK, (message) => trigger("compare", message), () => this.save());
     this.list = el("div", { class: "s-cards" });
     this.hub = new HubForm(trigger, (card) => {
       keepVisitorModel(card);
@@ -40,6 +45,8 @@ class ModelsPage {
     });
     this.asker = { receive: (answer) => this.hub.receive(answer), idle: () => true };
     root.append(this.comparison.node, this.list, this.hub.node);
+    const lost = this.comparison.follow(link, this.cards());
+    if (lost.length) root.prepend(el("p", { class: "s-message s-note", role: "alert" }, lost.map(leftOut).join(" ")));
     this.show();
     this.hub.follow();
   }
@@ -56,8 +63,12 @@ class ModelsPage {
     watcher.observe(document.body, { childList: true, subtree: true });
   }
 
+  cards() {
+    return [...this.setup.checkpoints, ...visitorModels()];
+  }
+
   show() {
-    const cards = [...this.setup.checkpoints, ...visitorModels()];
+    const cards = this.cards();
     this.comparison.show(cards);
     patch(this.list, Object.keys(PAGE_OF).flatMap((task) => {
       const own = cards.filter((card) => card.task === task);
@@ -65,17 +76,26 @@ class ModelsPage {
     }), cards.length ? null : el("p", { class: "s-message" }, "No model is loaded. Put checkpoints in the folder checkpoints/, or load one from the Hub."));
   }
 
-  // Folded parts are not built.
-  folding(key, summary, content) {
-    const open = this.open.has(key);
-    const fold = (event) => {
-      const wants = event.target.open;
-      if (wants === this.open.has(key)) return;
-      if (wants) this.open.add(key);
-      else this.open.delete(key);
-      this.show();
-    };
-    return el("details", { "data-key": key, open, on: { toggle: fold } }, el("summary", {}, summary), open ? content() : null);
+  isOpen(key) {
+    return this.open.has(key);
+  }
+
+  fold(key, open) {
+    if (open === this.open.has(key)) return;
+    if (open) this.open.add(key);
+    else this.open.delete(key);
+    this.save();
+    this.show();
+  }
+
+  // What is compared and what is open stand in the address, beside what a link asks to load.
+  save() {
+    const asked = linkOf(location);
+    const link = new URLSearchParams(LOADING.filter((name) => asked.get(name)).map((name) => [name, asked.get(name)]));
+    this.comparison.write(link);
+    for (const key of this.open) link.append("open", key);
+    const query = foreignQuery(location.search);
+    history.replaceState(history.state, "", location.pathname + (query && `?${query}`) + (`${link}` && `#${link}`));
   }
 
   card(card, page) {
@@ -90,10 +110,10 @@ class ModelsPage {
         el("div", {}, el("dt", {}, "parameters"), el("dd", {}, sizes.parameters.toLocaleString("en"))),
         el("div", {}, el("dt", {}, "multiply-adds"), el("dd", {}, work.join(", "))),
         ...(card.headline || []).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-      this.folding(`${card.name}.parts`, "Every part, with its formula", () => table(`Parameters and multiply-adds of every part of ${card.name}`,
+      folding(this, `${card.name}.parts`, "Every part, with its formula", {}, () => table(`Parameters and multiply-adds of every part of ${card.name}`,
         ["part", "formula", "with its numbers", "parameters", "multiply-adds", "every"],
         sizes.parts.map((part) => [part.name, part.formula, part.filled, part.parameters.toLocaleString("en"), part.work.toLocaleString("en"), part.every]))),
-      card.card ? this.folding(`${card.name}.card`, "Model card", () => el("div", { class: "s-model-card", tabindex: "0", role: "region", "aria-label": `Card of ${card.name}` }, markdown(card.card, card.pictures))) : null,
+      card.card ? folding(this, `${card.name}.card`, "Model card", {}, () => el("div", { class: "s-model-card", tabindex: "0", role: "region", "aria-label": `Card of ${card.name}` }, markdown(card.card, card.pictures))) : null,
       el("p", {}, el("a", { href: `${page}#b.checkpoint=${encodeURIComponent(card.name)}` }, "Use it in column B")));
   }
 }

@@ -114,7 +114,7 @@ export class OverlayPanel {
     const payload = { picture: bench.picture ? bench.picture.data : "", pieces: trace.pieces, kind: kind.target, weights: trace.attention, distribution: trace.distribution, facts: factsOf(bench, side, "Attention over the photograph") };
     const hands = this.section.here;
     /** @type {import("../../figures/js/photograph.js").PhotographView} */
-    const view = { word, veil, mode: hands ? "paint" : "look", painted: hands ? hands.painted() : [] };
+    const view = { word, veil, mode: hands ? "paint" : "look", painted: hands ? hands.painted() : [], tables: bench.tables() };
     if (this.drawing) this.drawing.update(payload, view);
     else this.drawing = mountPhotograph(this.holder, payload, view, (event, detail) => this.heard(event, detail));
   }
@@ -122,6 +122,7 @@ export class OverlayPanel {
   heard(event, detail) {
     if (event === "hover") this.bench.setHover(detail && { side: this.bench.state.view.looks, end: "target", index: detail.word });
     else if (event === "word" || event === "veil") this.bench.look({ [event]: detail });
+    else if (event === "table") this.bench.foldTable(detail);
     else if (this.section.here) this.section.here.heard(event, detail);
   }
 

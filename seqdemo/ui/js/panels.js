@@ -19,6 +19,8 @@ export class AttentionPanel {
     this.twin = el("div", { class: "s-choice" });
     this.dimmer = el("div", { class: "s-choice" });
     this.curves = el("div", { class: "s-curves" });
+    /** @type {any} */
+    this.drawn = null;
     this.strip = new Section(bench, "dimmer", "Film strip: every step of the dimmer", { along: ["dimmer"] });
     this.node = el("div", {},
       el("p", { class: "s-says" }, "“Attention off” can mean two things. They answer different questions, so they stand apart here."),
@@ -63,8 +65,9 @@ export class AttentionPanel {
     const test = ((curves[0] || []).find((curve) => curve.test === language) || (curves[0] || [])[0] || {}).test;
     const lines = pair.map((item, i) => ({ name: item.title, curve: curves[i].find((curve) => curve.test === test) })).filter((item) => item.curve && item.curve.points.length);
     const key = [test, ...lines.map((line) => line.name)].join();
-    if (this.curveKey === key) return;
+    if (this.curveKey === key) return this.drawn && this.drawn.show(this.bench.tables());
     this.curveKey = key;
+    this.drawn = null;
     clear(this.curves);
     if (!lines.length) {
       const why = this.bench.setup.task === "caption"
@@ -89,7 +92,7 @@ export class AttentionPanel {
   async drawCurves(holder, payload) {
     try {
       const { handsOf } = await import("./hands.js");
-      handsOf("curves", holder, payload);
+      this.drawn = handsOf("curves", holder, { payload, tables: this.bench.tables(), emit: (event, detail) => event === "table" && this.bench.foldTable(detail) });
     } catch {
       this.curveKey = ""; // asked for again when the view is
       holder.textContent = "The curves did not arrive. Open this view again.";
@@ -102,6 +105,7 @@ export class SavePanel {
     this.bench = bench;
     this.said = el("span", { class: "s-muted", role: "status" });
     this.code = el("div", { class: "s-code", hidden: true });
+    this.asPython = button("As Python", () => bench.fold("python", !bench.isOpen("python")), { "aria-expanded": "false" });
     const say = (text) => {
       this.said.textContent = text;
       setTimeout(() => (this.said.textContent = ""), 4000);
@@ -113,7 +117,7 @@ export class SavePanel {
         button("Copy link", () => this.link()),
         button("Trace as JSON", () => this.trace()),
         button("n-best as CSV", () => saveFile("n-best.csv", nbestCsv(bench.columns), "text/csv")),
-        button("As Python", () => this.python(), { "aria-expanded": "false" }), this.said),
+        this.asPython, this.said),
       this.code);
   }
 
@@ -130,13 +134,14 @@ export class SavePanel {
     saveFile("trace.json", JSON.stringify({ task: setup.task, text: state.input.text, language: state.input.language, columns: content }, null, 1), "application/json");
   }
 
-  python() {
-    this.code.hidden = !this.code.hidden;
+  view() {
     this.answer();
   }
 
   answer() {
     const { state, setup, columns } = this.bench;
+    this.code.hidden = !this.bench.isOpen("python");
+    this.asPython.setAttribute("aria-expanded", String(!this.code.hidden));
     if (this.code.hidden || !columns.B || !columns.B.tree) return;
     const { edits, options } = columns.B.spec;
     const own = columnOf(state, "B");

@@ -42,7 +42,7 @@ export class TreePanel {
     const ends = column.hypotheses.slice(0, 8).map((item) => item.node).filter((node) => node >= 0);
     this.draw(
       { tree: column.tree, kind: column.kind.target, ends, facts: factsOf(bench, side, "Search tree") },
-      { side, selected: chosen.node, pruned, until, opened, ...this.otherPath(side, column, chosen, path) });
+      { side, selected: chosen.node, pruned, until, opened, tables: bench.tables(), ...this.otherPath(side, column, chosen, path) });
     this.showCard(column, bench.selectedNode(side));
     this.ways.answer(true);
     patch(this.equation, equations(bench, "tree"));
@@ -70,6 +70,7 @@ export class TreePanel {
     const side = this.bench.state.view.tree;
     if (event === "select") this.bench.selectNode(side, detail);
     else if (event === "hover") this.bench.setHover(detail && { side, end: "target", index: detail.step });
+    else if (event === "table") this.bench.foldTable(detail);
     else this.bench.look({ [event]: detail });
   }
 

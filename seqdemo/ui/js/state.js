@@ -16,6 +16,8 @@ import { TOURS } from "./tours.js";
 
 export const LETTERS = "ABCDEFGH";
 const MOST_ROWS = 60;
+export const MOST_OPEN = 60; // parts that fold, menus and tables: more than a page has
+const OWN_UNITS = { layer: 0, unit: null, heads: [0, 0] };
 const GATE_ORDERS = ["unit", "variance", "saturation", "token"];
 
 // Every field of the view: its initial value, and how it is read from a link. `undefined` means that the text cannot be read.
@@ -26,6 +28,7 @@ export const VIEW = {
   until: { start: null, read: whole },
   opened: { start: [], read: rows },
   gates: { start: "B", read: letter },
+  heads: { start: [0, 0], read: rows },
   part: { start: "", read: (text) => (/^(encoder|decoder)\.\d(\.(forward|backward))?$/.test(text) ? text : undefined) },
   order: { start: "unit", read: (text) => (GATE_ORDERS.includes(text) ? text : undefined) },
   step: { start: 0, read: whole },
@@ -36,8 +39,9 @@ export const VIEW = {
   looks: { start: "B", read: letter },
   word: { start: 0, read: whole },
   veil: { start: 0.8, read: share },
+  menu: { start: "", read: (text, setup) => (/^[A-H]\d{1,4}$/.test(text) && letter(text[0], setup) ? text : undefined) },
   tour: { start: 0, read: (text, setup) => (/^\d{1,2}$/.test(text) && Number(text) <= TOURS[setup.task].steps.length ? Number(text) : undefined) },
-  open: { start: [], read: (text) => (/^[a-z-]+(\.[a-z-]+)*$/.test(text) ? text.split(".").slice(0, 20) : undefined) },
+  open: { start: [], read: (text) => (/^[a-z-]+(\.[a-z-]+)*$/.test(text) ? text.split(".").slice(0, MOST_OPEN) : undefined) },
 };
 
 function letter(text, setup) {
@@ -115,7 +119,7 @@ export function withView(change) {
   return (state) => ({ ...state, view: { ...state.view, ...change } });
 }
 
-// A new question has a new tree, so selected and unfolded nodes of the old one are dropped.
+// A new question has a new output and a new tree: the menu of a word, selected and unfolded nodes of the old ones are dropped.
 export function withColumn(side, change) {
   const at = LETTERS.indexOf(side);
   return (state) => {
@@ -125,7 +129,7 @@ export function withColumn(side, change) {
 }
 
 function withoutRows(view, side) {
-  return !side || view.tree === side ? { ...view, opened: [], until: null } : view;
+  return { ...view, menu: "", ...(!side || view.tree === side ? { opened: [], until: null } : {}) };
 }
 
 export function withInput(change) {
@@ -162,9 +166,9 @@ export function withModel(side, card) {
   };
 }
 
-// Another model has other units.
+// Another model has other units and heads.
 function withOwnUnits(state) {
-  return { ...state, view: { ...state.view, layer: 0, unit: null } };
+  return { ...state, view: { ...state.view, ...OWN_UNITS } };
 }
 
 export function withModelEverywhere(card) {
@@ -243,11 +247,11 @@ export function withDimmed(side, factor, towards) {
 
 export function withSelection(side, selection) {
   const at = LETTERS.indexOf(side);
-  return (state) => ({ ...state, columns: state.columns.map((column, i) => (i === at ? { ...column, selection } : column)) });
+  return (state) => ({ ...state, view: { ...state.view, menu: "" }, columns: state.columns.map((column, i) => (i === at ? { ...column, selection } : column)) });
 }
 
 export function swapped(state) {
-  return { ...state, columns: [...state.columns].reverse(), view: { ...state.view, opened: [], until: null } };
+  return { ...state, columns: [...state.columns].reverse(), view: withoutRows(state.view) };
 }
 
 /** The state after choosing an example. */
@@ -257,7 +261,7 @@ export function withExample(example, setup) {
   return (state) => ({
     ...state,
     input: { ...state.input, wanted: "", text: example.text || "", example: example.photo || null, photo: null, language: example.language || first || state.input.language },
-    view: { ...withoutRows(state.view), ...(example.checkpoint ? { layer: 0, unit: null } : {}) },
+    view: { ...withoutRows(state.view), ...(example.checkpoint ? OWN_UNITS : {}) },
     columns: state.columns.map((column, i) => {
       const own = example.columns && example.columns[LETTERS[i]];
       const model = own || example.checkpoint ? (own && own.checkpoint) || example.checkpoint || setup.start.columns[LETTERS[i]].checkpoint : column.checkpoint;

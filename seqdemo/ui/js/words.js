@@ -2,7 +2,7 @@
 import { el } from "../../figures/js/core.js";
 import { brief, isEnd, unitNumber, units } from "../../figures/js/text.js";
 import { selectionFor } from "./answer.js";
-import { columnOf, withBeginning, withColumn, withRequired, withView } from "./state.js";
+import { columnOf, same, withBeginning, withColumn, withRequired, withView } from "./state.js";
 
 /**
  * A word of an output or of a path: the pieces before it and its own.
@@ -82,29 +82,49 @@ export class WordHands {
   }
 }
 
-/** The menu over a word: it stands below it, and goes when something is chosen, by Escape, or when the focus leaves it. */
+/** The menu over a word of a column: it stands below it, and goes when something is chosen, by Escape, or when the focus leaves it. The
+ * state knows over which word it is open; a redraw shows it there. */
 export class WordPopover {
-  constructor(bench) {
+  constructor(bench, side) {
     this.bench = bench;
-    this.node = el("div", { class: "s-popover", role: "dialog", hidden: true });
+    this.side = side;
+    this.number = -1;
+    /** @type {Word | null} */
+    this.word = null;
+    /** @type {HTMLElement | null} the word that it stands below */
+    this.anchor = null;
+    this.node = el("div", { class: "s-popover", role: "dialog", "aria-label": "What may be said here", hidden: true });
     this.node.addEventListener("keydown", (event) => event.key === "Escape" && (event.stopPropagation(), this.close()));
     document.addEventListener("pointerdown", (event) => !this.node.hidden && !this.node.contains(event.target) && /** @type {Element} */ (event.target).closest(".s-word") !== this.anchor && this.close(false));
     this.node.addEventListener("focusout", (event) => event.relatedTarget && !this.node.contains(event.relatedTarget) && this.close(false));
   }
 
-  open(side, number, anchor) {
-    const again = this.anchor === anchor && !this.node.hidden;
-    this.close(again);
-    if (again) return;
-    this.anchor = anchor;
-    this.node.setAttribute("aria-label", "What may be said here");
-    this.node.hidden = false;
-    this.place();
-    anchor.setAttribute("aria-expanded", "true");
-    this.fill(wordOf(this.bench, side, number), anchor);
+  /** A word is clicked: its menu opens, or closes if it was open. */
+  toggle(number) {
+    if (number === this.number) this.close();
+    else this.bench.look({ menu: `${this.side}${number}` });
   }
 
-  async fill(word, anchor) {
+  /** Stand where the state says. @param {HTMLElement[]} words of the output on screen */
+  show(words) {
+    const { menu } = this.bench.state.view;
+    const number = menu.startsWith(this.side) && words[Number(menu.slice(1))] ? Number(menu.slice(1)) : -1;
+    this.anchor = words[number] || null;
+    if (this.anchor) this.anchor.setAttribute("aria-expanded", "true");
+    const word = this.anchor && wordOf(this.bench, this.side, number);
+    const anew = !same(word, this.word);
+    this.number = number;
+    this.node.hidden = !word;
+    if (anew) {
+      this.word = word;
+      this.node.replaceChildren();
+    }
+    if (!word) return;
+    this.place();
+    if (anew) this.fill(word);
+  }
+
+  async fill(word) {
     let menus;
     try {
       menus = await this.bench.words.menus();
@@ -112,8 +132,7 @@ export class WordPopover {
       this.node.textContent = "The menu did not arrive. Click the word again.";
       return;
     }
-    if (this.node.hidden || this.anchor !== anchor) return;
-    this.node.replaceChildren();
+    if (this.word !== word) return;
     menus.mount(this.node, word, () => this.close()).focus();
   }
 
@@ -127,10 +146,8 @@ export class WordPopover {
   }
 
   close(back = true) {
-    if (this.node.hidden) return;
-    this.node.hidden = true;
-    this.node.replaceChildren();
-    this.anchor.setAttribute("aria-expanded", "false");
-    if (back) this.anchor.focus({ preventScroll: true });
+    const { anchor, side, bench } = this;
+    if (bench.state.view.menu.startsWith(side)) bench.look({ menu: "" });
+    if (back && anchor) anchor.focus({ preventScroll: true });
   }
 }
