@@ -177,8 +177,9 @@ class Bench:
             start = number % 7 + 1
             return text.format(text=json.dumps(" ".join([*WORDS[start:], *WORDS[:start]][:12]) + f" {number} ."))
 
-        for tab, budget in (("tree", 100), ("alignment", 60), ("gates", 60)):
-            self.changes("", f"translate: new sentence, {tab} on screen", sentence, budget, tab)
+        for turn, (tab, budget) in enumerate((("tree", 100), ("alignment", 60), ("gates", 60))):
+            apart = 1_000 * turn  # the server remembers what it has decoded
+            self.changes("", f"translate: new sentence, {tab} on screen", lambda n, apart=apart: sentence(n + apart), budget, tab)
         self.changes("", "translate: beam size", lambda n: f"page.setOption('B', 'beam', {4 + n % 3})", 300 + 120, "tree")
         letters = [text.format(text=json.dumps(word)) for word in ("namaste", "dilli", "pustak", "bharat", "kitaab")]
         self.changes("transliterate", "transliterate: new word", lambda n: letters[n % 5].replace('";', f'{n}";'), 300)
