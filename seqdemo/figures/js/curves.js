@@ -9,7 +9,7 @@ import { figureTools } from "./saving.js";
  * @typedef {{across: string, up: string, lines: {name: string, points: CurvePoint[]}[], facts: import("./saving.js").Facts}} CurvesPayload
  */
 
-const HIGH = 296, LEFT = 56, FOOT = 64, HEAD = 14;
+const HIGH = 296, LEFT = 56, FOOT = 64, HEAD = 14, INSET = 34; // INSET: from the frame to the first and the last point
 const COLOURS = Array.from({ length: 8 }, (_, i) => `model-${i + 1}`); // colours of models, different from those of columns A and B
 const DASHES = [[], [7, 4], [2, 4], [9, 3, 2, 3]]; // to tell lines apart without colour
 
@@ -40,7 +40,9 @@ class CurvesDrawing {
   update(payload, view = {}) {
     this.payload = payload;
     this.top = topOf(payload.lines);
-    this.last = Math.max(...payload.lines.flatMap((line) => line.points.map((point) => point.at)));
+    const places = payload.lines.flatMap((line) => line.points.map((point) => point.at));
+    this.first = Math.min(...places);
+    this.last = Math.max(...places);
     this.canvas.setAttribute("aria-label", `${payload.facts.title}. Arrow keys move from point to point.`);
     this.paint();
     this.tools.refresh();
@@ -64,8 +66,9 @@ class CurvesDrawing {
   }
 
   place(point, value = point.value) {
-    const plot = this.width - LEFT - 14;
-    return [LEFT + (point.at / this.last) * plot, HIGH - FOOT - (value / this.top) * (HIGH - FOOT - HEAD)];
+    const plot = this.width - LEFT - 14 - 2 * INSET;
+    const share = this.last > this.first ? (point.at - this.first) / (this.last - this.first) : 0.5;
+    return [LEFT + INSET + share * plot, HIGH - FOOT - (value / this.top) * (HIGH - FOOT - HEAD)];
   }
 
   draw(painter) {
