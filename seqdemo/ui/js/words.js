@@ -95,8 +95,8 @@ export class WordPopover {
     this.anchor = null;
     this.node = el("div", { class: "s-popover", role: "dialog", "aria-label": "What may be said here", hidden: true });
     this.node.addEventListener("keydown", (event) => event.key === "Escape" && (event.stopPropagation(), this.close()));
-    document.addEventListener("pointerdown", (event) => !this.node.hidden && !this.node.contains(event.target) && /** @type {Element} */ (event.target).closest(".s-word") !== this.anchor && this.close(false));
-    this.node.addEventListener("focusout", (event) => event.relatedTarget && !this.node.contains(event.relatedTarget) && this.close(false));
+    document.addEventListener("pointerdown", (event) => !this.node.hidden && !this.node.contains(event.target) && /** @type {Element} */ (event.target).closest(".s-word") !== this.anchor && this.close());
+    this.node.addEventListener("focusout", (event) => event.relatedTarget && event.relatedTarget !== this.anchor && !this.node.contains(event.relatedTarget) && this.close());
   }
 
   /** A word is clicked: its menu opens, or closes if it was open. */
@@ -109,12 +109,14 @@ export class WordPopover {
   show(words) {
     const { menu } = this.bench.state.view;
     const number = menu.startsWith(this.side) && words[Number(menu.slice(1))] ? Number(menu.slice(1)) : -1;
+    const back = this.node.contains(document.activeElement) ? this.anchor : null;
     this.anchor = words[number] || null;
     if (this.anchor) this.anchor.setAttribute("aria-expanded", "true");
     const word = this.anchor && wordOf(this.bench, this.side, number);
     const anew = !same(word, this.word);
     this.number = number;
     this.node.hidden = !word;
+    if (!word && back) back.focus({ preventScroll: true }); // before the focused control goes
     if (anew) {
       this.word = word;
       this.node.replaceChildren();
@@ -145,9 +147,7 @@ export class WordPopover {
     this.node.style.top = `${box.bottom - root.top + 4}px`;
   }
 
-  close(back = true) {
-    const { anchor, side, bench } = this;
-    if (bench.state.view.menu.startsWith(side)) bench.look({ menu: "" });
-    if (back && anchor) anchor.focus({ preventScroll: true });
+  close() {
+    if (this.bench.state.view.menu.startsWith(this.side)) this.bench.look({ menu: "" });
   }
 }
