@@ -4,6 +4,7 @@ import test from "node:test";
 
 import { probability } from "../../seqdemo/figures/js/core.js";
 import { topOf } from "../../seqdemo/figures/js/curves.js";
+import { push, runs } from "../../seqdemo/figures/js/edge.js";
 import { gridLayout, renormalised } from "../../seqdemo/figures/js/grid.js";
 import { columnEdges } from "../../seqdemo/figures/js/layout.js";
 import { boundOf, partName, readGates, unitOrder } from "../../seqdemo/figures/js/units.js";
@@ -53,4 +54,15 @@ test("a matrix is laid out within its room as long as its cells can shrink", () 
   assert.ok(at(10, 480).width <= 480);
   assert.equal(at(100, 480).cellWide, 17);
   assert.equal(at(1, 480).cellWide, 46);
+});
+
+test("painted neighbours are outlined together", () => {
+  assert.deepEqual(runs([7, 3, 4, 9, 5]), [[3, 5], [7, 7], [9, 9]]);
+  assert.deepEqual(runs([]), []);
+});
+
+test("a pointer pushes a pane at its edges alone, and the more the nearer", () => {
+  assert.equal(push(150, 100, 400), 0);
+  assert.ok(push(390, 100, 400) > push(380, 100, 400) && push(380, 100, 400) > 0);
+  assert.deepEqual([push(500, 100, 400), push(0, 100, 400)], [1, -1]);
 });

@@ -1,4 +1,4 @@
-// While a stroke is drawn over a pane that scrolls, the pane scrolls on as long as the pointer stays near its edge.
+// Strokes over a map. While one is drawn over a pane that scrolls, the pane scrolls on as long as the pointer stays near its edge.
 
 const NEAR = 28; // pixels
 const FASTEST = 5; // pixels a frame, at the edge itself and beyond it
@@ -8,6 +8,14 @@ export function push(at, low, high) {
   const near = Math.min(NEAR, (high - low) / 3);
   if (at > high - near) return Math.min(1, (at - high + near) / near);
   return at < low + near ? -Math.min(1, (low + near - at) / near) : 0;
+}
+
+/** The first and last of each run of neighbours. @param {number[]} places @returns {[number, number][]} */
+export function runs(places) {
+  const known = new Set(places);
+  const firsts = [...known].filter((place) => !known.has(place - 1)).sort((p, q) => p - q);
+  const lasts = [...known].filter((place) => !known.has(place + 1)).sort((p, q) => p - q);
+  return firsts.map((first, i) => [first, lasts[i]]);
 }
 
 export class EdgeScroll {

@@ -2,7 +2,7 @@
 // cell of a row, brushing over many; row and column names stay in sight while the cells scroll. What the pointer tells is spoken, too.
 import { clear, el, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
-import { EdgeScroll } from "./edge.js";
+import { EdgeScroll, runs } from "./edge.js";
 import { CanvasPainter, fitted, shifted, textWidth } from "./painter.js";
 
 /**
@@ -213,8 +213,8 @@ export class Grid {
 
   drawBrush(painter, { rows, columns }) {
     const { cellWide, cellHigh } = this.at;
-    const places = columns.map((column) => this.order.indexOf(column)).sort((p, q) => p - q);
-    for (const place of places) painter.rect(this.x(place), rows[0] * cellHigh, cellWide, (rows[1] - rows[0] + 1) * cellHigh, null, palette().warn, 1.5);
+    for (const [first, last] of runs(columns.map((column) => this.order.indexOf(column))))
+      painter.rect(Math.min(this.x(first), this.x(last)), rows[0] * cellHigh, (last - first + 1) * cellWide, (rows[1] - rows[0] + 1) * cellHigh, null, palette().warn, 2);
   }
 
   brushOf({ from, to }) {
