@@ -11,10 +11,12 @@ import pytest
 import torch
 from torch import nn
 
+from seqdemo import erase
 from seqdemo import hub as models
-from seqdemo.config import BOS, ModelConfig, SearchOptions
-from seqdemo.edits import AttentionBlend, AttentionRow, ClampGate
+from seqdemo.config import BOS, EOS, STRATEGIES, ModelConfig, SearchOptions
+from seqdemo.edits import AttentionBlend, AttentionRow, Ban, ClampGate, Force, Require
 from seqdemo.errors import InputError
+from seqdemo.explain.gradients import connectivity
 from seqdemo.network.attention import WhatIf
 from seqdemo.network.transformer import Heads, Transformer, positions
 from seqdemo.playground import replay, run
@@ -186,3 +188,75 @@ def test_what_ifs_name_a_layer_and_a_head(transformer: Path) -> None:
 def test_a_shape_that_does_not_fit_gets_a_sentence(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         ModelConfig(**{"target_vocabulary": 9, "source_vocabulary": 9, **SHAPE, **wrong})  # type: ignore[arg-type]
+
+
+ASKED = {
+    "a minimum length": ({"min_length": 6}, ()),
+    "no token twice": ({"no_repeat": 1}, ()),
+    "a prefix": ({"prefix": (5, 4)}, ()),
+    "a forced piece": ({}, (Force(1, (6,)),)),
+    "a banned piece": ({}, (Ban(0, (6,)),)),
+    "a required word": ({}, (Require((4, 4)),)),
+    "a row of one head": ({}, (AttentionRow(1, (0.0, 0.0, 0.0, 1.0), layer=0, head=1),)),
+    "a row of a whole layer": ({}, (AttentionRow(1, (0.5, 0.5, 0.0, 0.0), layer=1),)),
+    "a blend of one head": ({}, (AttentionBlend(0.7, "uniform", layer=1, head=0),)),
+}
+
+
+def keeps(name: str, tokens: tuple[int, ...]) -> bool:
+    """Whether an output keeps what was asked for under this name."""
+    body = tokens[:-1] if tokens[-1] == EOS else tokens
+    kept = {
+        "a minimum length": len(body) >= 6,
+        "no token twice": len(set(body)) == len(body),
+        "a prefix": tokens[:2] == (5, 4),
+        "a forced piece": tokens[1:2] == (6,),
+        "a banned piece": tokens[:1] != (6,),
+        "a required word": (4, 4) in itertools.pairwise(tokens),
+    }
+    return kept.get(name, True)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", ASKED)
+def test_every_search_keeps_every_rule_and_is_repeated_under_every_edit(transformer: Path, strategy: str, name: str) -> None:
+    checkpoint, (rules, edits) = models.load(transformer), ASKED[name]
+    done = run(checkpoint, "abdc", SearchOptions(strategy, beam=4, **rules), edits=edits)
+    for hypothesis in done.hypotheses:
+        assert keeps(name, hypothesis.tokens) or not hypothesis.finished
+        trace = replay(checkpoint, done, hypothesis.tokens)
+        assert trace.total == pytest.approx(hypothesis.total, abs=1e-4)
+        for edit in edits:
+            if isinstance(edit, AttentionRow):
+                heads = range(2) if edit.head is None else [edit.head]
+                for head in heads:
+                    assert trace.seen[f"decoder.{edit.layer}.cross.{head}"][1] == pytest.approx(edit.weights)
+    assert any(hypothesis.finished and keeps(name, hypothesis.tokens) for hypothesis in done.hypotheses)
+
+
+def test_a_string_written_backwards_hangs_on_its_own_letters(transformer: Path) -> None:
+    checkpoint = models.load(transformer)
+    done = run(checkpoint, "abdc")
+    assert done.texts[0] == "cdba"
+    for how in ("mean", "mask"):
+        assert erase(checkpoint, done, done.hypotheses[0].tokens, how=how).change[:4].argmax(1).tolist() == [3, 2, 1, 0]
+
+
+@torch.no_grad()
+def test_connectivity_is_the_slope_of_the_log_probability() -> None:
+    network = small_transformer()
+    source, target, small = (4, 6, 5), (7, 9, EOS), 1e-2
+    source_1S, read_1T = torch.tensor([source]), torch.tensor([[BOS, *target[:2]]])
+
+    def logp(position: int) -> float:
+        taught = network.teach(source_1S, source_1S > 0, read_1T)
+        return network.readout(taught.features_BTR[0, position]).log_softmax(0)[target[position]].item()
+
+    for position, place, unit in ((0, 1, 3), (2, 0, 7), (2, 2, 0)):
+        ends = []
+        for step in (small, -2 * small):
+            network.embed_source.weight[source[place], unit] += step
+            ends.append(logp(position))
+        network.embed_source.weight[source[place], unit] += small
+        slope = connectivity(network, source, target, position)[place, unit]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * small), abs=1e-3, rel=1e-2) and slope != 0
