@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from seqdemo import state as states
 from seqdemo.config import BOS, EOS, ModelConfig, SearchOptions
 from seqdemo.explain.replay import follow
 from seqdemo.network.model import Seq2Seq
 from seqdemo.network.packed import FEW_PRODUCTS, Packed, packable
-from seqdemo.search import SearchResult, beam, search
+from seqdemo.search import SearchResult, search
 
 VOCABULARY, SENTENCES, LIMIT = 4_096, 40, 8
 STRATEGIES = {"greedy": SearchOptions(strategy="greedy"), "beam": SearchOptions(beam=5, nbest=5)}
@@ -68,13 +69,13 @@ def test_fast_searches_agree_with_replay_and_plain_products_alone_together_and_o
 ) -> None:
     blocks: list[int] = []
     packed: list[bool] = []
-    block_of, times = beam.block_of, Packed.times
+    block_of, times = states.block_of, Packed.times
 
     def multiplied(weight: Packed, x: Tensor, b: Tensor | None = None) -> Tensor:
         packed.append(x.numel() * weight.outputs > FEW_PRODUCTS)
         return times(weight, x, b)
 
-    monkeypatch.setattr(beam, "block_of", lambda width: blocks.append(width) or block_of(width))
+    monkeypatch.setattr(states, "block_of", lambda width: blocks.append(width) or block_of(width))
     monkeypatch.setattr(Packed, "times", multiplied)
     texts, compared = sources(), 0
     together = found(model, texts, STRATEGIES[strategy])
