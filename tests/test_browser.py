@@ -515,12 +515,13 @@ def test_beside_an_alignment_stands_how_often_it_looks_at_the_right_place(visit:
     assert "98.5 %" in told and "120 words" in told and "one position early" in told
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_the_page_of_the_endpoints_opens_from_every_page(visit: Visit, path: str) -> None:
-    page = visit.come(path)
-    page.get_by_role("link", name="For programs: the API").click()
+def test_every_page_leads_to_the_page_of_the_endpoints(visit: Visit) -> None:
+    for path in PAGES:
+        link = visit.come(path).get_by_role("link", name="For programs: the API")
+        assert link.evaluate("(link) => link.href") == f"{visit.address}/programs"
+    link.click()
     for name in ("/translate", "/transliterate", "/caption", "/complete", "/score", "/trace"):
-        page.wait_for_function("name => document.body?.innerText.includes(name)", arg=name)
+        visit.page.wait_for_function("name => document.body?.innerText.includes(name)", arg=name)
 
 
 def test_the_answer_that_a_person_wanted_is_scored_beside_the_outputs(visit: Visit) -> None:

@@ -78,8 +78,7 @@ OTHERS = {
         "gates": "page.open('gates'); page.look({gates: 'A'})",
     },
 }
-MADE = [("", name, script) for name, script in TRANSLATE.items()]
-MADE += [(path, name, script) for path, scripts in OTHERS.items() for name, script in scripts.items()]
+MADE = {"": TRANSLATE, **OTHERS}
 GIVEN = [f"#b.edits={FORCE}", f"#b.edits={BAN}&tab=alignment", f"#a.edits={DIM}", "#a.strategy=beam&a.beam=7&a.output=2"]
 
 HELPERS = """
@@ -110,7 +109,7 @@ def ready(visit: Visit) -> None:
     visit.settle()
 
 
-def told_alike(visit: Visit, browser: Any) -> None:
+def told_alike(visit: Visit, browser: Any, name: str = "") -> None:
     """The link in a fresh browser draws the same."""
     page = visit.page
     page.evaluate("document.activeElement.blur()")
@@ -121,23 +120,25 @@ def told_alike(visit: Visit, browser: Any) -> None:
     again.come(page.url.removeprefix(visit.address + "/"))
     ready(again)
     again.page.mouse.move(2, 2)
-    assert again.page.url == page.url
-    assert not again.page.locator(".s-page > div > .s-message").count()
+    assert again.page.url == page.url, name
+    assert not again.page.locator(".s-page > div > .s-message").count(), name
     there = again.page.evaluate(SEEN)
     for part in seen:
-        assert there[part] == seen[part], part
-    assert again.errors == []
+        assert there[part] == seen[part], (name, part)
+    assert again.errors == [], name
     again.context.close()
 
 
-@pytest.mark.parametrize(("path", "name", "script"), MADE, ids=[f"{path or 'translate'}: {name}" for path, name, _ in MADE])
-def test_a_link_restores_all_that_was_seen(visit: Visit, browser: Any, path: str, name: str, script: str) -> None:
-    visit.come(path)
-    ready(visit)
-    visit.page.evaluate(f"async () => {{ const page = seqdemo.page; {HELPERS} {script}; }}")
-    ready(visit)
-    assert "#" in visit.page.url
-    told_alike(visit, browser)
+@pytest.mark.parametrize("path", MADE)
+def test_a_link_restores_all_that_was_seen(visit: Visit, browser: Any, path: str) -> None:
+    page = visit.come(path)
+    for name, script in MADE[path].items():
+        page.evaluate("seqdemo.page.reset()")
+        ready(visit)
+        page.evaluate(f"async () => {{ const page = seqdemo.page; {HELPERS} {script}; }}")
+        ready(visit)
+        assert "#" in page.url, name
+        told_alike(visit, browser, name)
 
 
 @pytest.mark.parametrize("link", GIVEN, ids=range(len(GIVEN)))
@@ -253,6 +254,18 @@ def test_back_and_forward_move_between_examples_and_pages(visit: Visit) -> None:
     page.wait_for_function("text => document.querySelector('#s-input').value === text", arg=texts[1])
     ready(visit)
     assert "".join(page.evaluate("seqdemo.page.columns.B.source.pieces")).replace("▁", " ").strip() == texts[1]
+
+
+def test_undo_brings_the_photograph_of_a_caption_back(visit: Visit) -> None:
+    page = visit.come("caption")
+    ready(visit)
+    first = page.get_attribute(".s-photo", "src")
+    page.evaluate("seqdemo.page.useExample(seqdemo.page.setup.examples[1])")
+    ready(visit)
+    assert page.get_attribute(".s-photo", "src") != first
+    page.get_by_role("button", name="Undo").click()
+    ready(visit)
+    assert page.get_attribute(".s-photo", "src") == first
 
 
 def test_what_is_typed_stands_in_no_requested_address(visit: Visit) -> None:

@@ -89,14 +89,20 @@ export class Bench extends Lit {
   /** Earlier answers are shown at once. */
   recall(side) {
     const column = this.answers.get(JSON.stringify(questionOf(this.state, side)));
-    if (column) this.columns[side] = column;
+    if (column) this.show(side, column);
     return Boolean(column);
+  }
+
+  /** An answer on screen: its photograph comes with it. */
+  show(side, column) {
+    this.columns[side] = column;
+    this.picture = column.picture || this.picture;
   }
 
   remember(side, column) {
     const question = questionOf(this.state, side);
     const key = JSON.stringify(question);
-    this.columns[side] = { ...column, question };
+    this.show(side, { ...column, question });
     this.answers.delete(key);
     this.answers.set(key, this.columns[side]);
     if (this.answers.size > MOST_ANSWERS) this.answers.delete(this.answers.keys().next().value);
@@ -122,7 +128,6 @@ export class Bench extends Lit {
   }
 
   takeColumn(side, payload) {
-    if (payload.picture) this.picture = payload.picture;
     const column = readColumn(payload, this.setup);
     this.remember(side, column);
     const { edits, selection } = columnOf(this.state, side);
