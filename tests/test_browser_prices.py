@@ -356,6 +356,7 @@ OPEN = {  # page -> view -> its hands
         "attention": ("dimmer",),
     },
     "caption": {"alignment": ("cell",)},
+    "language-model": {"text": ("closing",)},
 }
 FETCHED = """[...document.querySelectorAll('.s-hands[open]')].filter((node) => node.getClientRects().length)
   .every((node) => node.children.length === 2 && node.lastElementChild.localName === 'div')"""
