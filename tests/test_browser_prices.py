@@ -232,6 +232,7 @@ def test_a_way_to_another_word_brings_it_about_and_is_taken_back(visit: Visit) -
     page.fill(".s-hands[open] input[type=text]", "made")
     page.keyboard.press("Enter")
     page.wait_for_selector(".s-ways .s-cheapest")
+    assert visit.violations() == []
     page.click(".s-cheapest button")
     visit.settle()
     assert visit.outputs()[0] == before[0] and visit.outputs()[1].split()[1] == "made"
@@ -297,6 +298,7 @@ def test_units_are_ranked_beside_chance_and_one_is_held(visit: Visit) -> None:
     page.wait_for_selector(".s-ranking .s-bars")
     changes = [number(text) for text in page.locator(".s-ranking > div >> nth=0 >> .s-number").all_inner_texts()]
     assert changes == sorted(changes) and page.locator(".s-ranking .s-bar-signed i").count() > 10
+    assert visit.violations() == []
     unit = page.locator(".s-ranking .s-bars button").first
     unit.click()
     visit.settle()
@@ -321,6 +323,7 @@ def test_a_quotation_does_not_close_while_the_units_that_follow_it_are_held(visi
     free, held = map(int, re.findall(r"(\d+) of 30", told))
     assert free >= 20 and held <= 3
     assert page.locator(".s-hands[open] tbody tr").count() == 3
+    assert visit.violations() == []
     units.first.click()  # one is let go: the count was of all
     page.wait_for_function("!document.querySelector('.s-hands[open] .s-says strong')")
     assert units.first.get_attribute("aria-pressed") == "false" == all_of_them.get_attribute("aria-pressed")
