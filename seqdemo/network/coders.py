@@ -11,7 +11,7 @@ number per sentence).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -27,6 +27,7 @@ from seqdemo.network.packed import WholeLSTM, linear_map, packable, tanh
 from seqdemo.state import Memory, Seen, Step, Told
 
 PLAIN_LSTMS = (LSTM, LSTMForgetBias)
+Turn = Callable[[Tensor], Tensor]
 
 
 class Encoded(NamedTuple):
@@ -48,6 +49,23 @@ def reorder(x_BSH: Tensor, order_BS: Tensor) -> Tensor:
     rows, steps = order_BS.shape
     row_B1 = torch.arange(rows, device=order_BS.device)[:, None]
     return x_BSH.flatten(0, 1).index_select(0, (row_B1 * steps + order_BS).flatten()).view_as(x_BSH)
+
+
+def unturned(x_BSH: Tensor) -> Tensor:
+    return x_BSH
+
+
+def backwards(mask_BS: Tensor) -> tuple[Turn, Turn]:
+    """Two functions of values over the positions (B, S, ...): their real part reversed, with the padding in place, and their last
+    real entry. Without padding these are a flip and a slice."""
+    if bool(mask_BS.all()):
+        return (lambda x_BSH: x_BSH.flip(1)), (lambda x_BSH: x_BSH[:, -1])
+    lengths_B = mask_BS.sum(1)
+    order_BS, last_B11 = mirror(lengths_B, mask_BS.shape[1]), (lengths_B - 1)[:, None, None]
+    return (
+        lambda x_BSH: reorder(x_BSH, order_BS),
+        lambda x_BSH: x_BSH.gather(1, last_B11.expand(-1, 1, x_BSH.shape[2])).squeeze(1),
+    )
 
 
 class TextEncoder(nn.Module):
@@ -79,8 +97,7 @@ class TextEncoder(nn.Module):
         return {"whole": {place: WholeLSTM(cell.W, cell.U, cell.b) for place, cell in lstms.items()}}
 
     def forward(self, x_BSE: Tensor, mask_BS: Tensor, what_if: WhatIf | None = None, closely: bool = True) -> Encoded:
-        lengths_B = mask_BS.sum(1)
-        order_BS = mirror(lengths_B, mask_BS.shape[1])
+        turn, last = backwards(mask_BS)
         seen: Seen = {}
         ends: list[Tensor] = []
         for layer in range(len(self.layers)):
@@ -88,24 +105,20 @@ class TextEncoder(nn.Module):
                 x_BSE = F.dropout(x_BSE, self.dropout, self.training)
             outputs, ends = [], []
             for direction in self.directions:
-                turned_BS = order_BS if direction == "backward" else None
-                states_BSH, named = self.read(x_BSE, turned_BS, layer, direction, what_if, closely)
-                last_B1H = (lengths_B - 1)[:, None, None].expand(-1, 1, self.hidden)
-                ends.append(states_BSH.gather(1, last_B1H).squeeze(1))
-                outputs.append(states_BSH if turned_BS is None else reorder(states_BSH, turned_BS))
+                turned = turn if direction == "backward" else unturned
+                states_BSH, named = self.read(x_BSE, turned, layer, direction, what_if, closely)
+                ends.append(last(states_BSH))
+                outputs.append(turned(states_BSH))
                 for name, value_BSH in named.items():
-                    seen[f"encoder.{layer}.{direction}.{name}"] = (
-                        value_BSH if turned_BS is None else reorder(value_BSH, turned_BS)
-                    )
+                    seen[f"encoder.{layer}.{direction}.{name}"] = turned(value_BSH)
             x_BSE = torch.cat(outputs, 2)
         return Encoded(Memory(x_BSE, mask_BS, torch.cat(ends, 1)), seen)
 
     def read(
-        self, x_BSE: Tensor, turned_BS: Tensor | None, layer: int, direction: str, what_if: WhatIf | None, closely: bool
+        self, x_BSE: Tensor, turned: Turn, layer: int, direction: str, what_if: WhatIf | None, closely: bool
     ) -> tuple[Tensor, Seen]:
         """The states and the terms, in the order in which the cell reads."""
-        if turned_BS is not None:
-            x_BSE = reorder(x_BSE, turned_BS)
+        x_BSE = turned(x_BSE)
         whole = self.whole.get((layer, direction))
         ask_at = what_if.cell("encoder", layer, direction) if what_if else None
         if whole and not (ask_at or closely):
@@ -114,7 +127,7 @@ class TextEncoder(nn.Module):
         zx_BSG = linear_map(x_BSE, cell.W, whole.sent_b) if whole else cell.project(x_BSE)  # the same numbers in either way
         start_BH = zx_BSG.new_zeros(len(x_BSE), self.hidden)
         here_BS = torch.arange(x_BSE.shape[1], device=x_BSE.device).expand(len(x_BSE), -1)
-        states, seen = unroll(cell, zx_BSG, cell.initial(start_BH), ask_at, here_BS if turned_BS is None else turned_BS)
+        states, seen = unroll(cell, zx_BSG, cell.initial(start_BH), ask_at, turned(here_BS))
         named = {name: torch.stack([step[name] for step in seen], 1) for name in seen[0]} if closely else {}
         return torch.stack([state.h for state in states], 1), {"sent": zx_BSG, **named} if closely else {}
 
