@@ -26,7 +26,7 @@ from seqdemo.network import packed as packed_weights
 from seqdemo.network.cells import CELLS
 from seqdemo.network.inference import packed_copy
 from seqdemo.network.model import LanguageModel, Seq2Seq
-from seqdemo.network.packed import NEEDED, Packed, pack, packable, tanh
+from seqdemo.network.packed import NEEDED, Packed, pack, packable, plus_product, tanh
 from seqdemo.search import search
 from tests.small_models import VOCABULARY, sentences, small, small_language, stir, targets
 
@@ -418,6 +418,9 @@ CALLS: dict[str, Callable[..., Tensor]] = {
     "in double": lambda x, W, **_: F.linear(x.float(), W).double(),
     "addmm": lambda z, x, U, **_: torch.addmm(z, x, U),
     "addmm of one row of z": lambda b, x, U, **_: torch.addmm(b, x, U),
+    "plus_product": lambda z, x, U, **_: plus_product(z, x, U),
+    "plus_product of one row of z": lambda b, x, U, **_: plus_product(b, x, U),
+    "plus_product by a W": lambda x, z, W, **_: plus_product(x, z, W),
     "addmm, alpha and beta": lambda z, x, U, **_: torch.addmm(z, x, U, beta=0.5, alpha=2.0),
     "addmm by name": lambda z, x, U, **_: torch.addmm(input=z, mat1=x, mat2=U),
     "addmm by a W": lambda x, z, W, **_: torch.addmm(x, z, W),

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seqdemo.network.packed import tanh
+from seqdemo.network.packed import plus_product, tanh
 from seqdemo.state import Seen
 
 Ask = Callable[[str, Tensor], Tensor]
@@ -73,7 +73,7 @@ class Elman(Cell):
     """h' = tanh(W x + U h + b)"""
 
     def step(self, zx_KG: Tensor, state: State, gate: Ask = keep) -> tuple[State, Seen]:
-        h = gate("hidden", tanh(torch.addmm(zx_KG, state.h, self.U)))
+        h = gate("hidden", tanh(plus_product(zx_KG, state.h, self.U)))
         return Hidden(h), {"hidden": h}
 
 
@@ -89,7 +89,7 @@ class LSTM(Cell):
         return HiddenCell(h_KH, torch.zeros_like(h_KH))
 
     def step(self, zx_KG: Tensor, state: State, gate: Ask = keep) -> tuple[State, Seen]:
-        z = torch.addmm(zx_KG, state.h, self.U)
+        z = plus_product(zx_KG, state.h, self.U)
         opened, new = z.split((3 * self.hidden, self.hidden), 1)
         i, f, o = torch.sigmoid(opened).chunk(3, 1)
         i, f, o = gate("input", i), gate("forget", f), gate("output", o)
@@ -117,7 +117,7 @@ class AblatedLSTM(LSTM):
     gates: tuple[str, str] = ("", "")
 
     def step(self, zx_KG: Tensor, state: State, gate: Ask = keep) -> tuple[State, Seen]:
-        z = torch.addmm(zx_KG, state.h, self.U)
+        z = plus_product(zx_KG, state.h, self.U)
         opened, new = z.split((2 * self.hidden, self.hidden), 1)
         gates = {name: gate(name, value) for name, value in zip(self.gates, torch.sigmoid(opened).chunk(2, 1))}
         g = gate("candidate", tanh(new))

@@ -303,7 +303,7 @@ class AttendBefore(Attending):
     def write(self, zx_KG: Tensor, state: DecoderState, what_if: WhatIf | None = None) -> Step:
         assert self.enter
         c_KH, weights_KS, looked = self.look(state.layers[-1].h, state, what_if)
-        s_KH, layers, seen = self.recur(zx_KG + self.enter(c_KH), state, what_if)
+        s_KH, layers, seen = self.recur(self.enter(c_KH).add_(zx_KG), state, what_if)
         r_KR = self.features(self.with_context(s_KH, c_KH))
         return self.done(r_KR, state, layers, weights_KS, seen, looked)
 
@@ -320,7 +320,7 @@ class AttendAfter(Attending):
 
     def write(self, zx_KG: Tensor, state: DecoderState, what_if: WhatIf | None = None) -> Step:
         assert self.enter
-        s_KH, layers, seen = self.recur(zx_KG + self.enter(state.feed_KR), state, what_if)
+        s_KH, layers, seen = self.recur(self.enter(state.feed_KR).add_(zx_KG), state, what_if)
         c_KH, weights_KS, looked = self.look(s_KH, state, what_if)
         r_KR = self.features(self.with_context(s_KH, c_KH))
         return self.done(r_KR, state, layers, weights_KS, seen, looked)

@@ -222,6 +222,12 @@ def addmm(*args: Any, **kwargs: Any) -> Tensor | None:
     return product
 
 
+def plus_product(z: Tensor, h: Tensor, U: Any) -> Tensor:
+    """torch.addmm: z + h U. A packed weight is called directly, as in `linear_map`."""
+    found = addmm(z, h, U)
+    return torch.addmm(z, h, U) if found is None else found
+
+
 PRODUCTS: dict[Any, Callable[..., Tensor | None]] = {
     F.linear: linear,
     torch.addmm: addmm,
