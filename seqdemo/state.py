@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 ATTENTION = ("cross", "self", "distribution")  # hard attention: cross is the one position, chosen from the distribution
 BLOCKS = range(64, 129)  # sizes of a block
-MANY = 2**15  # for at least so many numbers, a top-k by blocks is faster
+MANY = 2**18  # for at least so many numbers, a top-k by blocks is faster, although it takes more operations
 Seen = dict[str, Tensor]  # by name
 Told = tuple[tuple[str, Seen], ...]
 

@@ -16,7 +16,7 @@ from seqdemo.network.model import Seq2Seq
 from seqdemo.network.packed import FEW_PRODUCTS, Packed, packable
 from seqdemo.search import SearchResult, search
 
-VOCABULARY, SENTENCES, LIMIT = 4_096, 40, 8
+VOCABULARY, SENTENCES, LIMIT = 4_096, 64, 8
 STRATEGIES = {"greedy": SearchOptions(strategy="greedy"), "beam": SearchOptions(beam=5, nbest=5)}
 
 

@@ -18,7 +18,7 @@ from seqdemo.errors import InputError
 from seqdemo.records import Hypothesis, Scoring, SearchTree, from_json, to_json
 from seqdemo.search import SearchResult, search, word_rules
 from seqdemo.search.rules import NoRepeats, Now, Rules, rules_of
-from seqdemo.state import Logits, top
+from seqdemo.state import MANY, Logits, top
 from tests.search_tables import (
     BOS,
     CASES,
@@ -516,7 +516,7 @@ def test_the_shorter_of_two_limits_holds() -> None:
 @pytest.mark.parametrize("width", [64 * 60, 6_000, 6_007], ids=["blocks-of-64", "blocks-of-100", "no-blocks"])
 def test_top_of_wide_rows_is_that_of_a_stable_sort(width: int, distinct: int) -> None:
     torch.manual_seed(0)
-    scores_KV = torch.randint(0, distinct, (48, width)).float()
+    scores_KV = torch.randint(0, distinct, (MANY // width + 1, width)).float()
     scores_KV[3] = -math.inf
     scores_KV[4, 7:] = -math.inf
     for count in (1, 4, 11):

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from seqdemo.config import PRECISIONS
 from seqdemo.errors import InputError, shown
 
-FEW_NUMBERS = 1536  # below, starting an operation costs more than its arithmetic
+FEW_NUMBERS = 4096  # below, starting an operation costs more than its arithmetic
 FEW_PRODUCTS = 2**18  # up to so many multiplications torch starts sooner than oneDNN; smaller weights stay in float32
 MINUS_ONE = torch.tensor(-1.0)
 LEVELS = torch.tensor(127.0)  # of int8, up and down
