@@ -5,7 +5,8 @@ import test from "node:test";
 import { probability } from "../../seqdemo/figures/js/core.js";
 import { topOf } from "../../seqdemo/figures/js/curves.js";
 import { push, runs } from "../../seqdemo/figures/js/edge.js";
-import { gridLayout, renormalised } from "../../seqdemo/figures/js/grid.js";
+import { renormalised } from "../../seqdemo/figures/js/grid.js";
+import { gridLayout } from "../../seqdemo/figures/js/gridlayout.js";
 import { columnEdges } from "../../seqdemo/figures/js/layout.js";
 import { boundOf, partName, readGates, unitOrder } from "../../seqdemo/figures/js/units.js";
 
@@ -65,4 +66,14 @@ test("a pointer pushes a pane at its edges alone, and the more the nearer", () =
   assert.equal(push(150, 100, 400), 0);
   assert.ok(push(390, 100, 400) > push(380, 100, 400) && push(380, 100, 400) > 0);
   assert.deepEqual([push(500, 100, 400), push(0, 100, 400)], [1, -1]);
+});
+
+test("letters stand upright over their columns, and what is wider than its column is turned", () => {
+  const measured = { font: "", measureText: (text) => ({ width: 7 * text.length }) };
+  const canvas = { getContext: () => measured };
+  globalThis.document = /** @type {any} */ ({ createElement: () => canvas });
+  const columns = { names: ["<ur>", ..."mohabbat"], flat: true };
+  const at = (room) => gridLayout(/** @type {any} */ ({ rows: { names: ["م"] }, columns, cell: { least: 17, most: 46, high: 30 } }), room);
+  assert.ok(at(800).top < at(240).top);
+  assert.ok(at(800).cellWide >= 28 && at(240).cellWide < 28);
 });

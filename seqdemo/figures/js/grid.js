@@ -3,6 +3,7 @@
 import { clear, el, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
 import { EdgeScroll, runs } from "./edge.js";
+import { EDGE, LABEL, gridLayout, isTurned } from "./gridlayout.js";
 import { CanvasPainter, fitted, shifted, textWidth } from "./painter.js";
 
 /**
@@ -18,8 +19,6 @@ import { CanvasPainter, fitted, shifted, textWidth } from "./painter.js";
  *   is dragged pull {row, weights}, at the end row with the same
  */
 
-const LABEL = 13; // pixels
-const EDGE = 8;
 const RAISE = 140; // pixels of dragging from nothing to everything
 const A_CLICK = 3; // pixels that the pointer may move in a click
 
@@ -35,24 +34,6 @@ export function renormalised(row, at, weight) {
     if (i === at) return row.length > 1 ? set : all;
     return rest > 1e-9 ? (value * (all - set)) / rest : (all - set) / (row.length - 1);
   });
-}
-
-// The name of a column stands upright where the axis wants it so and the name is no wider than its column.
-function isTurned(columns, cell, cellWide, name) {
-  return !columns.flat || (cell.least >= 4 && textWidth(name, LABEL) > cellWide);
-}
-
-/** The places of all parts, in pixels. @param {GridPayload} payload @param {number} room */
-export function gridLayout({ rows, columns, cell }, room) {
-  const wide = Math.min(130, room * 0.36, Math.max(24, ...rows.names.map((name) => textWidth(name, LABEL))));
-  const left = Math.ceil(wide) + 14;
-  const fair = (room - left - EDGE) / Math.max(1, columns.names.length);
-  const cellWide = Math.max(cell.least, Math.min(cell.most, cell.least >= 4 ? Math.floor(fair) : fair));
-  const cellHigh = Math.max(cell.least >= 4 ? 20 : 3, Math.min(cell.high, cell.least >= 4 ? cellWide : 320 / Math.max(1, rows.names.length)));
-  const high = columns.names.filter((name) => isTurned(columns, cell, cellWide, name)).map((name) => textWidth(name, LABEL));
-  const top = high.length ? Math.ceil(Math.min(110, Math.max(16, ...high))) + 14 : 24;
-  const [across, down] = [cellWide * columns.names.length, cellHigh * rows.names.length];
-  return { left, top, cellWide, cellHigh, across, down, width: left + across + EDGE, height: top + down + EDGE };
 }
 
 export class Grid {
@@ -172,7 +153,7 @@ export class Grid {
       if (place % every && !lit) continue;
       const name = columns.names[this.order[place]];
       const x = this.x(place) + cellWide / 2;
-      if (!isTurned(columns, cell, cellWide, name)) painter.text(x, top - 11, fitted(name, LABEL, Math.max(cellWide, widest)), { ...this.label(lit), align: cellWide < widest && !place ? "start" : "middle" });
+      if (!isTurned(columns, cell, cellWide, name)) painter.text(x, top - 11, fitted(name, LABEL, Math.max(cellWide, widest)), { ...this.label(lit), align: cell.least < 4 && cellWide < widest && !place ? "start" : "middle" });
       else painter.text(x, top - 7, fitted(name, LABEL, top - 10), { ...this.label(lit), turn: -90, align: "start" });
     }
   }
