@@ -375,6 +375,7 @@ def test_a_stop_that_comes_late_ends_its_own_search_and_not_the_next_one(visit: 
     told = page.inner_text(".s-busy")
     page.wait_for_function("told => document.querySelector('.s-busy').innerText !== told", arg=told)
     assert page.evaluate(searching)
+    page.unroute("**/component_server/")
     served[1].cancelled.clear()
     page.get_by_role("button", name="Stop").click()
     assert served[1].cancelled.wait(PATIENCE) and visit.errors == []
