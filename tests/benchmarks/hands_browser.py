@@ -18,6 +18,7 @@ from tests.benchmarks.page_speed import IDLE, Bench, served
 from tests.shared import PATIENCE
 from tools.environment import find_browser
 
+REPEATS = 20
 CLAMP = "part: 'decoder', gate: 'forget', layer: 0, direction: 'forward', units: null, positions: null"
 EDITS = {  # by the number n, so that each is another one
     "a word forced": "{kind: 'Force', position: n / 8 | 0, pieces: [top(n / 8 | 0)[n % 8]]}",
@@ -86,13 +87,13 @@ class HandsBench(Bench):
         self.long_questions()
 
 
-def main(repeats: int) -> int:
+def main() -> int:
     from playwright.sync_api import sync_playwright
 
     print_calibration()
     with served() as (address, _), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"], timeout=1000 * PATIENCE)
-        bench = HandsBench(browser, address, repeats)
+        bench = HandsBench(browser, address, REPEATS)
         bench.run()
         browser.close()
     return 0 if all(bench.within) else 1
@@ -100,5 +101,6 @@ def main(repeats: int) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="What a hand on the model costs a person.")
-    parser.add_argument("--repeats", type=int, default=20)
-    sys.exit(main(parser.parse_args().repeats))
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    REPEATS = parser.parse_args().repeats
+    sys.exit(main())
