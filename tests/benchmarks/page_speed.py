@@ -119,7 +119,7 @@ class Bench:
         first, worked = [], []
         for _ in range(self.repeats):
             page = new_page(self.browser)
-            page.goto(self.address)
+            page.goto(self.address, wait_until="commit")  # the default waits for Gradio's own scripts
             page.wait_for_selector(".s-column .s-line")
             at = page.evaluate("performance.now()")
             paint = page.wait_for_function(PAINT).json_value()  # a busy browser tells of it later
