@@ -35,6 +35,7 @@ from tests.spoiling import (
     flip,
     grow,
     header,
+    in_int8,
     link,
     listening_socket,
     make_folder,
@@ -117,7 +118,7 @@ def configs() -> Iterator[Case]:
     yield Case("a config nested deeply", put(CONFIG, DEEP), "nested too deeply")
     yield Case("a config with NaN", put(CONFIG, '{"format": NaN}'), "NaN is not a JSON number")
     yield Case("a number of 9,000 digits", put(CONFIG, '{"format": ' + "9" * 9000 + "}"), "config.json")
-    for version in (0, 2, 99, "1", None, True):
+    for version in (0, 3, 99, "1", None, True):
         yield Case(f"format {version!r}", config(format=version), "format .* is not known")
     for key in ("name", "task", "architecture", "model", "tokenizers"):
         yield Case(f"a config without {key}", config(**{key: DROPPED}), f"lacks {key}")
@@ -202,6 +203,18 @@ def weights() -> Iterator[Case]:
     yield Case("NaN in bfloat16", tensors(set_nan(float("nan"), torch.bfloat16)), "holds NaN or infinite")
     yield Case("weights in float32", recast(torch.float32))
     yield Case("weights in bfloat16", recast(torch.bfloat16))
+    yield Case("int8 in a folder of format 1", tensors(in_int8("readout.weight")), "int8, which format 1 of config.json")
+    second = config(format=2)
+    for what, change, says in (
+        ("a matrix in int8", in_int8("readout.weight"), ""),
+        ("int8 without scales", in_int8("readout.weight", scale=None), "readout.weight.scale is missing"),
+        ("a scale too few", in_int8("readout.weight", rows=-1), "readout.weight.scale has shape"),
+        ("a scale of NaN", in_int8("readout.weight", scale=float("nan")), "readout.weight.scale holds NaN"),
+        ("a giant scale", in_int8("readout.weight", scale=1e30), "a scale of readout.weight is larger than 515.8"),
+        ("a vector in int8", in_int8("readout.b"), "readout.b is in int8, which only a matrix"),
+        ("scales of nothing", lambda found: found.update({"readout.weight.scale": torch.ones(3)}), "is not part of"),
+    ):
+        yield Case(f"format 2: {what}", several(tensors(change), second), says)
     yield Case("a header padded with spaces", header(lambda table: json.dumps(table).encode() + b" " * 37))
     for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt", "tokenizer.pkl"):
         yield Case(f"{name} beside good weights", put(name, evil_torch_file if name.startswith("p") else evil_pickle))

@@ -217,6 +217,17 @@ def set_nan(value: float, dtype: torch.dtype = torch.float16) -> Callable[[dict[
     return change
 
 
+def in_int8(name: str, scale: float | None = 0.01, rows: int = 0) -> Callable[[dict[str, torch.Tensor]], None]:
+    """Change a tensor to int8, with scales for all its rows and `rows` more."""
+
+    def change(found: dict[str, torch.Tensor]) -> None:
+        found[name] = (found[name] * 100).to(torch.int8)
+        if scale is not None:
+            found[f"{name}.scale"] = torch.full((len(found[name]) + rows,), scale)
+
+    return change
+
+
 def recast(dtype: torch.dtype) -> Spoil:
     return tensors(lambda found: found.update({name: tensor.to(dtype) for name, tensor in found.items()}))
 

@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from seqdemo import checkpoints
 from seqdemo import hub as models
 from seqdemo.checkpoints.checkpoint import blueprint, load_folder
+from seqdemo.checkpoints.folder import ON_DISK
 from seqdemo.checkpoints.pieces import SECONDS
 from seqdemo.checkpoints.weights import AT_ONCE, all_finite, fill
 from seqdemo.config import ModelConfig
@@ -33,6 +34,10 @@ def text_model(**changes: object) -> Seq2Seq:
     torch.manual_seed(3)
     sizes = {"target_vocabulary": len(CHARS), "source_vocabulary": len(CHARS), **SIZES, **changes}
     return Seq2Seq(ModelConfig(**sizes))  # type: ignore[arg-type]
+
+
+def wide_model(**changes: object) -> Seq2Seq:
+    return text_model(**{"embedding": 32, "encoder_hidden": 32, "decoder_hidden": 64, "features": 32, **changes})
 
 
 def halves(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -125,6 +130,46 @@ def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path) -
         model.readout.b[0] = 70_000.0
     with pytest.raises(InputError, match=r"readout\.b"):
         checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_matrices_in_int8_come_back_as_multiples_of_their_rows_scales(tmp_path: Path, tied: bool) -> None:
+    model = wide_model(tie_readout=tied, share_embeddings=tied)
+    with torch.no_grad():
+        model.embed_target.weight[0] = 0.0
+    facts = {"name": "a", "task": "translate"}
+    whole, small = (
+        checkpoints.save(tmp_path / precision, model, facts, CHARS, CHARS, precision=precision) for precision in ON_DISK
+    )
+    assert [json.loads((folder / "config.json").read_text())["format"] for folder in (whole, small)] == [1, 2]
+    sizes = [(folder / "model.safetensors").stat().st_size for folder in (whole, small)]
+    assert sizes[1] < 0.7 * sizes[0]
+    loaded = models.load(small).model.bare_network
+    for name, tensor in model.state_dict().items():
+        found = loaded.state_dict()[name]
+        if tensor.dim() == 2 and tensor.shape[1] >= 16:
+            step_O1 = tensor.abs().amax(1, keepdim=True) / 127
+            assert ((found - tensor).abs() <= step_O1 / 2 + 1e-7).all(), name
+            assert torch.allclose((found / step_O1).nan_to_num(0.0), (found / step_O1).nan_to_num(0.0).round(), atol=1e-3), name
+        else:
+            assert torch.equal(found, tensor.half().float()), name
+    again = checkpoints.save(tmp_path / "again", loaded, facts, CHARS, CHARS, precision="int8")
+    for name, tensor in models.load(again).model.bare_network.state_dict().items():
+        assert torch.allclose(tensor, loaded.state_dict()[name], rtol=1e-6), "rounding twice changes nothing more"
+
+
+def test_int8_in_memory_adds_nothing_to_int8_on_disk(tmp_path: Path) -> None:
+    folder = checkpoints.save(
+        tmp_path, wide_model(decoder_hidden=256), {"name": "a", "task": "translate"}, CHARS, CHARS, precision="int8"
+    )
+    one, other = (models.load(folder, precision=precision).model for precision in ("float32", "int8"))
+    for name, tensor in one.bare_network.state_dict().items():
+        assert torch.allclose(other.bare_network.state_dict()[name], tensor, rtol=1e-6), name
+
+
+def test_another_precision_of_the_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="one of float16, int8, not 'int4'"):
+        checkpoints.save(tmp_path, text_model(), {"name": "a", "task": "translate"}, CHARS, CHARS, precision="int4")
 
 
 def test_names_are_the_shipped_folders_that_hold_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

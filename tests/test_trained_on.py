@@ -14,6 +14,7 @@ from seqdemo.checkpoints.description import check_config
 from seqdemo.errors import InputError
 from tests.earlier import EARLIER, of_weights
 from tests.small_runs import WORDS, train, words
+from training import __main__ as command_line
 from training import data as public_data
 from training.data.public import FINGERPRINTS
 from training.measure import compare, evaluate
@@ -107,6 +108,16 @@ def test_a_model_of_other_data_is_not_compared(run: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(public_data, "load", lambda name, data=None: replace(words(), verified=True))
     with pytest.raises(InputError, match="was trained on other splits of words"):
         compare.compare(run, run, split="dev")
+
+
+def test_a_run_is_exported_in_int8_and_its_card_says_so(run: Path, tmp_path: Path) -> None:
+    found = {}
+    for precision in ("float16", "int8"):
+        out = tmp_path / precision
+        assert command_line.main(["export", str(run), "--out", str(out), "--precision", precision]) == 0
+        found[precision] = (out / "model.safetensors").stat().st_size, models.load(out).config["format"], card.render(out)
+    assert found["int8"][0] < found["float16"][0] and (found["float16"][1], found["int8"][1]) == (1, 2)
+    assert "in half precision" in found["float16"][2] and "in int8, with a scale for each row" in found["int8"][2]
 
 
 def test_without_a_saved_state_nothing_is_claimed(tmp_path: Path) -> None:

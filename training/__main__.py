@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
 
-from seqdemo.checkpoints.folder import METRICS
+from seqdemo.checkpoints.folder import METRICS, ON_DISK
 from seqdemo.config import LENGTH_NORMS, SearchOptions
 from seqdemo.errors import InputError, not_installed
 from training import usage
@@ -84,6 +84,7 @@ def add_measuring(commands: Commands) -> None:
     export = command(commands, "export", "write a run's best weights as a checkpoint", usage.EXPORT, run_export)
     export.add_argument("run_folder", type=Path, metavar="run")
     export.add_argument("--out", type=Path, metavar="DIR", help="the checkpoint's folder (the run's own)")
+    export.add_argument("--precision", choices=ON_DISK, default="float16", help="of the file (float16)")
     evaluate = command(commands, "evaluate", "measure a checkpoint", usage.EVALUATE, run_evaluate)
     evaluate.add_argument("checkpoint", type=Path)
     evaluate.add_argument(
@@ -202,7 +203,7 @@ def run_data(args: argparse.Namespace) -> int:
 def run_export(args: argparse.Namespace) -> int:
     from training.run.export import export
 
-    print(f"Wrote the checkpoint {export(args.run_folder, args.out)}")
+    print(f"Wrote the checkpoint {export(args.run_folder, args.out, args.precision)}")
     return 0
 
 

@@ -36,7 +36,11 @@ EXPORT = """\
 Write the best weights of a run as a checkpoint, also while the run goes on.
 
   python -m training export runs/reverse
-  python -m training export runs/de-en --out checkpoints/translator-de-en"""
+  python -m training export runs/de-en --out checkpoints/translator-de-en
+  python -m training export runs/de-en --out small --precision int8
+
+With int8 the file is half as large: its matrices are rounded to whole multiples of a scale for each row. Compare both exports
+by evaluate --split dev, and ship int8 where dev shows no loss. In memory either is float32 (see also `rounding`)."""
 EVALUATE = """\
 Measure a checkpoint on its test data and write metrics.json beside it: the task's figures with greedy search and several
 beams, by source length, and how often search misses the best output. On other splits and data it prints figures only.

@@ -17,7 +17,7 @@ from seqdemo.checkpoints import folder as files
 from seqdemo.checkpoints.description import ENCODER_OF_TASK, check_config, model_config, parse_config
 from seqdemo.checkpoints.folder import CARD, CONFIG, FORMAT, METRICS, WEIGHTS, Damaged, Folder, shared_folder
 from seqdemo.checkpoints.pieces import check_fit, parse_tokenizer
-from seqdemo.checkpoints.weights import compare, fill, own_tensors, parse_header, read_tensors, to_bytes
+from seqdemo.checkpoints.weights import compare, fill, format_of, own_tensors, parse_header, read_tensors, to_bytes
 from seqdemo.errors import InputError
 from seqdemo.network.inference import bytes_beside, inferring
 from seqdemo.network.model import LanguageModel, Network, Seq2Seq
@@ -101,29 +101,35 @@ def save(
     metrics: dict[str, Any] | None = None,
     card: str = "",
     shared: str | Path | None = None,
+    precision: str = "float16",
 ) -> Path:
     """Write a checkpoint; `config` holds the name, the task and other known facts (languages, licence, limits...); the rest is
-    filled in. The weights of a CNN go into the folder `shared`, or into `folder` itself. Every file is replaced atomically."""
+    filled in. The weights of a CNN go into the folder `shared`, or into `folder` itself. `precision` is that of the file: float16,
+    or int8 for matrices. Every file is replaced atomically."""
     specs, extra = tokenizer_files(source_text, target_text)
     if metrics is not None:
         extra[METRICS] = files.pretty_json(metrics)
     if card:
         extra[CARD] = card.encode()
-    return save_model(folder, model, Baggage({**config, "tokenizers": specs}, extra), shared)
+    return save_model(folder, model, Baggage({**config, "tokenizers": specs}, extra), shared, precision)
 
 
-def save_model(folder: str | Path, model: nn.Module, baggage: Baggage, shared: str | Path | None = None) -> Path:
+def save_model(
+    folder: str | Path, model: nn.Module, baggage: Baggage, shared: str | Path | None = None, precision: str = "float16"
+) -> Path:
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     model = getattr(model, "bare_network", None) or model  # a network for inference is saved as what it was made from
-    config = {"tokenizers": {}, **names_for(path, model), **baggage.config, "format": FORMAT}
+    config = {"tokenizers": {}, **names_for(path, model), **baggage.config}
     config |= {"architecture": architecture_of(model), "model": model.config.to_json()}  # type: ignore[union-attr, operator]
     weights = own_tensors(model)
     if model.config.encoder == "image":  # type: ignore[union-attr]
         config["shared"] = {"cnn": save_cnn(path, model, Path(shared) if shared else None)}
         weights = {name: tensor for name, tensor in weights.items() if not name.startswith(CNN_PREFIX)}
+    data = to_bytes(weights, WEIGHTS, precision)
+    config["format"] = format_of(parse_header(data, WEIGHTS))
     check_config(config)
-    written = {**baggage.files, WEIGHTS: to_bytes(weights, WEIGHTS), CONFIG: files.pretty_json(config)}
+    written = {**baggage.files, WEIGHTS: data, CONFIG: files.pretty_json(config)}
     for name, data in written.items():
         files.replace_file(path / name, data)
     files.write_manifest(path)
@@ -196,7 +202,7 @@ def load_model(folder: Folder, config: dict[str, Any], kind: type[nn.Module] | N
     expected = own_tensors(model)
     cnn = {name: tensor for name, tensor in expected.items() if name.startswith(CNN_PREFIX)}
     body = {name: tensor for name, tensor in expected.items() if name not in cnn}
-    tensors = load_weights(folder.checked(WEIGHTS), body, WEIGHTS)
+    tensors = load_weights(folder.checked(WEIGHTS), body, WEIGHTS, config["format"])
     if cnn:
         file, data = config["shared"]["cnn"]["file"], read_cnn(folder, config["shared"]["cnn"])
         short = {name[len(CNN_PREFIX) :]: tensor for name, tensor in cnn.items()}
@@ -205,8 +211,11 @@ def load_model(folder: Folder, config: dict[str, Any], kind: type[nn.Module] | N
     return model.eval()
 
 
-def load_weights(data: bytes, expected: dict[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:
+def load_weights(data: bytes, expected: dict[str, torch.Tensor], file: str, most: int = FORMAT) -> dict[str, torch.Tensor]:
+    """The weights of a file that needs at most this format."""
     stored = parse_header(data, file)
+    if format_of(stored) > most:
+        raise InputError(f"{file}: it has weights in int8, which format {most} of {CONFIG} does not know.")
     compare(stored, expected, file)
     return read_tensors(data, stored, file)
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from seqdemo import config as limits
-from seqdemo.checkpoints.folder import CONFIG, bare_name, check_format, parse_json
+from seqdemo.checkpoints.folder import CONFIG, FORMATS, bare_name, check_format, parse_json
 from seqdemo.config import ModelConfig, from_json
 from seqdemo.errors import InputError
 
@@ -127,7 +127,7 @@ def parse_config(data: bytes) -> dict[str, Any]:
 
 
 def check_config(config: Any) -> None:
-    check_format(config, CONFIG)
+    check_format(config, CONFIG, FORMATS)
     known = {"format": None, **REQUIRED, **OPTIONAL}
     unknown, missing = sorted(set(config) - set(known)), sorted(set(REQUIRED) - set(config))
     if unknown:

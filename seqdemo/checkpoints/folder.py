@@ -15,6 +15,8 @@ from typing import Any
 from seqdemo.errors import InputError, shown
 
 FORMAT = 1
+FORMATS = (FORMAT, 2)  # of a config; 2: matrices may be in int8
+ON_DISK = ("float16", "int8")  # precisions of the file of weights
 MANIFEST, CONFIG, WEIGHTS, METRICS, CARD = "manifest.json", "config.json", "model.safetensors", "metrics.json", "README.md"
 PICTURES = ("alignment.png", "by_length.png")  # of the card; nothing that loads reads them
 MB = 1024 * 1024
@@ -202,12 +204,13 @@ def parse_manifest(data: bytes) -> dict[str, Any]:
     return files
 
 
-def check_format(value: Any, name: str) -> None:
+def check_format(value: Any, name: str, known: tuple[int, ...] = (FORMAT,)) -> None:
     if not isinstance(value, dict):
         raise InputError(f"{name} must hold a JSON object.")
-    if type(value.get("format")) is not int or value["format"] != FORMAT:
+    if type(value.get("format")) is not int or value["format"] not in known:
         raise InputError(
-            f"{name}: format {shown(value.get('format'))} is not known here, only {FORMAT}; a newer seqdemo may read it."
+            f"{name}: format {shown(value.get('format'))} is not known here, only {' and '.join(map(str, known))}; a newer "
+            "seqdemo may read it."
         )
 
 

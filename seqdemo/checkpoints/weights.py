@@ -1,5 +1,6 @@
 """model.safetensors, read without trusting it: the header is compared with the model the config describes before anything
-is allocated. Half precision on disk, float32 in memory; tied weights are stored once, under the first of their names."""
+is allocated. On disk half precision or, of matrices, int8 with a scale for each row (format 2); in memory float32. Tied weights
+are stored once, under the first of their names."""
 
 from __future__ import annotations
 
@@ -12,13 +13,17 @@ import torch
 from safetensors.torch import save as safetensors_bytes
 from torch import Tensor, nn
 
-from seqdemo.checkpoints.folder import parse_json
+from seqdemo.checkpoints.folder import ON_DISK, parse_json
 from seqdemo.errors import InputError, shown
 
-DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32}
+DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "I8": torch.int8}
 EXPONENT = {torch.float16: ("<u2", 0x7C00), torch.bfloat16: ("<u2", 0x7F80), torch.float32: ("<u4", 0x7F800000)}
 AT_ONCE = 1 << 18  # numbers looked at together
 MAX_HEADER = 1024 * 1024
+SCALE = ".scale"  # after the name of a matrix in int8: its scales
+LEVELS = 127  # of int8, up and down
+LEAST_COLUMNS = 16  # of a matrix in int8: with fewer a scale for each row is not worth its bytes
+MOST_SCALE = 65504.0 / LEVELS  # no weight is larger than half precision allows
 
 
 class Stored(NamedTuple):
@@ -37,12 +42,31 @@ def own_tensors(model: nn.Module) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in state.items() if found.setdefault(id(tensor), name) == name}
 
 
-def to_bytes(tensors: dict[str, Tensor], file: str) -> bytes:
-    halves = {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in tensors.items()}
-    for name, half in halves.items():
+def to_bytes(tensors: dict[str, Tensor], file: str, precision: str = "float16") -> bytes:
+    """The file in half precision; with precision "int8" the matrices are rounded to whole multiples of their rows' scales."""
+    if precision not in ON_DISK:
+        raise InputError(f"The precision of {file} is one of {', '.join(ON_DISK)}, not {shown(precision)}.")
+    kept: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        half = tensor.detach().to("cpu", torch.float16).contiguous()
         if not bool(torch.isfinite(half).all()):
             raise InputError(f"{file}: {name} has values that half precision cannot hold (NaN, infinite, or beyond 65504).")
-    return safetensors_bytes(halves, {"format": "pt"})
+        if precision == "int8" and half.dim() == 2 and half.shape[1] >= LEAST_COLUMNS:
+            kept[name], kept[name + SCALE] = in_bytes(tensor.detach().to("cpu", torch.float32))
+        else:
+            kept[name] = half
+    return safetensors_bytes(kept, {"format": "pt"})
+
+
+def in_bytes(rows_OI: Tensor) -> tuple[Tensor, Tensor]:
+    """w_oi = s_o q_oi: the whole numbers q from -127 to 127, and the scales s. A row of zeros has scale 0."""
+    scale_O = rows_OI.abs().amax(1) / LEVELS
+    return (rows_OI / scale_O[:, None]).nan_to_num(0.0).round().to(torch.int8), scale_O
+
+
+def format_of(stored: dict[str, Stored]) -> int:
+    """The number of the folder format that this file needs."""
+    return 1 + any(entry.dtype == torch.int8 for entry in stored.values())
 
 
 def parse_header(data: bytes, file: str) -> dict[str, Stored]:
@@ -90,16 +114,21 @@ def _whole_numbers(values: Any) -> bool:
 
 
 def compare(stored: dict[str, Stored], expected: dict[str, Tensor], file: str) -> None:
-    """Check that names and shapes are exactly those of the config's model."""
-    missing, extra = sorted(set(expected) - set(stored)), sorted(set(stored) - set(expected))
+    """Check that names and shapes are exactly those of the config's model; matrices in int8 have their scales beside them."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in expected.items()}
+    small = [name for name, entry in stored.items() if entry.dtype == torch.int8]
+    for name in small:
+        if len(shapes.get(name, ())) != 2:
+            raise InputError(f"{file}: {name[:100]} is in int8, which only a matrix of the model may be.")
+    shapes |= {name + SCALE: shapes[name][:1] for name in small}
+    missing, extra = sorted(set(shapes) - set(stored)), sorted(set(stored) - set(shapes))
     if missing:
         raise InputError(f"{file}: {_some(missing)} missing, which the model of config.json has.")
     if extra:
         raise InputError(f"{file}: {_some(extra)} not part of the model of config.json.")
     for name, entry in stored.items():
-        shape = tuple(expected[name].shape)
-        if entry.shape != shape:
-            raise InputError(f"{file}: {name} has shape {list(entry.shape)}, but config.json says {list(shape)}.")
+        if entry.shape != shapes[name]:
+            raise InputError(f"{file}: {name} has shape {list(entry.shape)}, but config.json says {list(shapes[name])}.")
 
 
 def _some(names: list[str]) -> str:
@@ -109,14 +138,22 @@ def _some(names: list[str]) -> str:
 
 def read_tensors(data: bytes, stored: dict[str, Stored], file: str) -> dict[str, Tensor]:
     """Read all tensors as float32. Every number is checked before memory is allocated for any."""
-    view, tensors = memoryview(data), {}
+    view = memoryview(data)
     for name, entry in stored.items():
-        if not all_finite(view[entry.start : entry.end], entry.dtype):
+        if entry.dtype != torch.int8 and not all_finite(view[entry.start : entry.end], entry.dtype):
             raise InputError(f"{file}: {name} holds NaN or infinite values.")
-    for name, entry in stored.items():
+
+    def numbers(name: str) -> Tensor:
+        entry = stored[name]
         raw = torch.frombuffer(bytearray(view[entry.start : entry.end]), dtype=entry.dtype)
-        tensors[name] = raw.to(torch.float32).reshape(entry.shape)
-    return tensors
+        return raw.to(torch.float32).reshape(entry.shape)
+
+    scales = {name: numbers(name + SCALE) for name, entry in stored.items() if entry.dtype == torch.int8}
+    for name, scale_O in scales.items():
+        if bool((scale_O.abs() > MOST_SCALE).any()):
+            raise InputError(f"{file}: a scale of {name} is larger than {MOST_SCALE:.1f}.")
+    body = (name for name in stored if name.removesuffix(SCALE) not in scales or name in scales)
+    return {name: numbers(name) * scales[name][:, None] if name in scales else numbers(name) for name in body}
 
 
 def all_finite(view: memoryview, dtype: torch.dtype) -> bool:

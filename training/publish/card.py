@@ -259,7 +259,8 @@ def weight(config: Config, metrics: Metrics, size: int) -> str:
     cnn = config.get("shared", {}).get("cnn")
     frozen = f" of {metrics['parameters']['frozen']:,} numbers" if metrics else ""
     beside = f"; beside them the CNN{frozen} (`{cnn['file']}`), which all captioners share" if cnn else ""
-    return f"{counted}{size / 1e6:.1f} MB in half precision{beside}; loaded as single precision."
+    held = "in half precision" if config["format"] == 1 else "in int8, with a scale for each row of a matrix"
+    return f"{counted}{size / 1e6:.1f} MB {held}{beside}; loaded as single precision."
 
 
 def name_to_load(folder: Path, config: Config) -> str:

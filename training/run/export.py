@@ -23,9 +23,9 @@ from training.run.runstate import states, values_of, whole
 ELSEWHERE = (*TOLD, "name", "task", "data", "model", "languages", "source_language", "target_language")  # of config.json
 
 
-def export(run: Path, out: Path | None = None) -> Path:
+def export(run: Path, out: Path | None = None, precision: str = "float16") -> Path:
     """Write the checkpoint of the run in folder `run` into `out`, by default into `run` itself. The run may still be in
-    progress."""
+    progress. `precision` is that of the file."""
     state, folder = Path(run) / STATE, Path(out or run)
     recipe = read_recipe(state)
     source_text, target_text = read_tokenizers(state)
@@ -33,7 +33,7 @@ def export(run: Path, out: Path | None = None) -> Path:
     fill_best(model, state / BEST)
     shared = shared_folder() if folder.resolve().parent == shipped_folder().resolve() else None
     config = {**describe(recipe), **trained_on(recipe, state)}
-    save(folder, model.eval(), config, source_text, target_text, shared=shared)
+    save(folder, model.eval(), config, source_text, target_text, shared=shared, precision=precision)
     forget_others_figures(folder)
     return folder
 
