@@ -104,8 +104,8 @@ def save(
     precision: str = "float16",
 ) -> Path:
     """Write a checkpoint; `config` holds the name, the task and other known facts (languages, licence, limits...); the rest is
-    filled in. The weights of a CNN go into the folder `shared`, or into `folder` itself. `precision` is that of the file: float16,
-    or int8 for matrices. Every file is replaced atomically."""
+    filled in. The weights of a CNN go into the folder `shared`, or into `folder` itself. `precision` is that of the file:
+    float16, or int8 for matrices. Every file is replaced atomically."""
     specs, extra = tokenizer_files(source_text, target_text)
     if metrics is not None:
         extra[METRICS] = files.pretty_json(metrics)
