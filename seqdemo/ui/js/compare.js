@@ -25,8 +25,9 @@ export class ColumnView {
     this.numbers = el("div", { class: "s-numbers" });
     this.wanted = el("div", { class: "s-wanted-score" });
     this.nbest = el("div", { class: "s-nbest" });
+    this.options = el("div", { class: "s-options" });
     this.node = el("section", { class: `s-column s-side-${side.toLowerCase()}`, "aria-label": `Column ${side}`, id: `s-column-${side.toLowerCase()}` },
-      this.controls, this.edits, this.message, this.output, this.price, this.numbers, this.wanted, this.nbest, this.popover.node);
+      this.controls, this.edits, this.message, this.output, this.price, this.numbers, this.wanted, this.nbest, this.options, this.popover.node);
   }
 
   get spec() {
@@ -66,11 +67,18 @@ export class ColumnView {
     const set = (name, value) => this.bench.setOption(side, name, value);
     const front = optionsFor(setup, spec.options.strategy, spec.options).filter((field) => field.front).map((field) => optionField(field, spec.options[field.name], set, side));
     const redraw = ["sample", "stochastic"].includes(spec.options.strategy) ? button("Draw again", () => set("seed", (spec.options.seed + 1) % 2147483647), { class: "s-quiet s-draw" }) : null;
-    const changed = changedOptions(setup, spec);
-    const details = this.folding("options", changed ? `Options (${changed} changed)` : "Options", { class: "s-more" },
-      () => [optionsPanel(setup, spec, set, side, false), this.rare(set), button("Reset this column", () => this.bench.resetColumn(side), { class: "s-quiet" })]);
     patch(this.controls,
-      el("div", { class: "s-controls-line" }, el("span", { class: "s-letter", "aria-hidden": "true" }, side), this.strategy(set), ...front, redraw, this.model(), details));
+      el("div", { class: "s-controls-line" }, el("span", { class: "s-letter", "aria-hidden": "true" }, side), this.strategy(set), ...front, redraw, this.model()));
+    this.showOptions(set);
+  }
+
+  // Below all else: open in one column only, they leave what is alike side by side, and no hole in the other column.
+  showOptions(set) {
+    const { setup } = this.bench;
+    const { spec, side } = this;
+    const changed = changedOptions(setup, spec);
+    patch(this.options, this.folding("options", changed ? `Options (${changed} changed)` : "Options", { class: "s-more" },
+      () => [optionsPanel(setup, spec, set, side, false), this.rare(set), button("Reset this column", () => this.bench.resetColumn(side), { class: "s-quiet" })]));
   }
 
   rare(set) {
