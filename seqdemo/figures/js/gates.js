@@ -1,4 +1,4 @@
-// The gates of one part of a network: for each a Grid, one row a step, one column a unit; below, which units act as switches.
+// The gates of one part of a network: for each a Grid, one row per step, one column per unit; below, which units act as switches.
 import { el, newId, signed } from "./core.js";
 import { css, legend, onThemeChange } from "./colour.js";
 import { Drawn, mounted } from "./drawn.js";

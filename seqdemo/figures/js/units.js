@@ -7,14 +7,14 @@ import { unpack } from "./core.js";
  */
 
 export const GATE_WORDS = {
-  input: ["Input gate", "How much of the new candidate each unit lets in: 0 keeps it out, 1 takes it whole."],
+  input: ["Input gate", "How much of the new candidate each unit lets in: 0 none, 1 all."],
   forget: ["Forget gate", "How much of its cell each unit keeps from the step before: 0 erases, 1 keeps."],
   output: ["Output gate", "How much of its cell each unit shows: 0 hides it, 1 shows it."],
   candidate: ["Candidate", "What each unit would write into its memory, from −1 to 1."],
   cell: ["Cell", "The memory of each unit: not bounded, positive or negative."],
   hidden: ["Hidden state", "What each unit hands on: to the next step, to attention and to the readout."],
   update: ["Update gate", "How each unit mixes its old state with the candidate: in a GRU 1 keeps the old state, in a MUT cell 1 takes the candidate."],
-  reset: ["Reset gate", "How much of its old state each unit lets into the candidate: 0 none of it, 1 all of it."],
+  reset: ["Reset gate", "How much of its old state each unit lets into the candidate: 0 none, 1 all."],
 };
 
 /** Part of the network -> name of the gate -> its values. @returns {Map<string, Map<string, Gate>>} */

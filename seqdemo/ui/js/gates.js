@@ -4,6 +4,7 @@ import { mountGates } from "../../figures/js/gates.js";
 import { partName } from "../../figures/js/units.js";
 import { patch } from "../../figures/js/patch.js";
 import { factsOf } from "./facts.js";
+import { NOUNS } from "./finding.js";
 import { equations, term } from "./glossary.js";
 import { sideSwitch } from "./panels.js";
 import { Section } from "./section.js";
@@ -22,10 +23,10 @@ export class GatesPanel {
     this.holder = el("div", {});
     this.equation = el("div", {});
     this.hands = new Section(bench, "gates", "Hands on the model: hold the gates of B");
-    this.ranking = new Section(bench, "units", "Which unit matters for this word of B?");
+    this.ranking = new Section(bench, "units", `Which unit matters for this ${NOUNS[bench.setup.task][1]} of B?`);
     this.times = new Section(bench, "times", "When does a gate close?");
     this.node = el("div", {},
-      el("p", { class: "s-says" }, "What every ", term("unit"), " of the network did at every step of the selected output: one row a step, one thin column a unit. ", term("saturation", "What is saturation?")),
+      el("p", { class: "s-says" }, "What every ", term("unit"), " of the network did at every step of the selected output: one row per step, one thin column per unit. ", term("saturation", "What is saturation?")),
       this.bar, this.hands.node, this.waiting, this.none, this.holder, this.ranking.node, this.times.node, this.equation);
   }
 

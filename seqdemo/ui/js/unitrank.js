@@ -2,6 +2,7 @@
 import { button, el, newId, signed, times } from "../../figures/js/core.js";
 import { partName } from "../../figures/js/units.js";
 import { AskedOfWord } from "./asked.js";
+import { NOUNS } from "./finding.js";
 import { placeOfPart } from "./holds.js";
 import { columnOf, holdsSame, withEdits } from "./state.js";
 
@@ -12,11 +13,12 @@ export class UnitHands extends AskedOfWord {
   constructor(bench) {
     super(bench, { class: "s-ranking" });
     this.part = "";
+    const noun = NOUNS[bench.setup.task][1];
     const over = newId("s-over");
     this.over = el("select", { id: over }, el("option", { value: "input" }, "this output"), el("option", { value: "sample" }, "a recorded sample of texts"));
     this.node = el("div", {},
-      el("p", { class: "s-says" }, "Each unit of the part that is shown is held at its mean, one after the other. The more the word loses by it, the more the model needed that unit. Beside it stand random groups of units: what they do is chance."),
-      el("div", { class: "s-bar" }, this.labelled("Word"),
+      el("p", { class: "s-says" }, `Each unit of the part that is shown is held at its mean, one after the other. The more the ${noun} loses by it, the more the model needed that unit. Beside it stand random groups of units: what they do is chance.`),
+      el("div", { class: "s-bar" }, this.labelled(`${noun[0].toUpperCase()}${noun.slice(1)}`),
         el("span", { class: "s-inline" }, el("label", { for: over }, "Means over"), this.over),
         button("Rank the units", () => this.ask(), { class: "s-primary" }), this.asking.node), this.list);
   }
@@ -42,7 +44,7 @@ export class UnitHands extends AskedOfWord {
       el("div", {}, el("h3", { class: "s-figure-head" }, "Groups against chance"), el("p", { class: "s-muted" }, "The first n units of the list together (bar), and random groups of n units (marks)."),
         el("ul", { class: "s-bars" }, found.groups.map((group) => el("li", { "data-key": group.size }, button(group.size === 1 ? "the first" : `the first ${group.size}`, () => this.hold(found.units.slice(0, group.size).map(({ unit }) => unit)), { class: "s-quiet", "aria-pressed": String(this.holds(found.units.slice(0, group.size).map(({ unit }) => unit))) }),
           bar(group.best, most, group.random), el("span", { class: "s-number", title: `Random groups of ${group.size}: from ${signed(Math.min(...group.random), 3)} to ${signed(Math.max(...group.random), 3)}` }, signed(group.best, 3)))))),
-      el("p", { class: "s-says" }, `Numbers are changes of the word's log probability, ${signed(found.logp, 2)} with nothing held: −0.69 makes it half as likely. ${this.chance(found)}`)];
+      el("p", { class: "s-says" }, `Numbers are changes of its log probability, ${signed(found.logp, 2)} with nothing held: −0.69 makes it half as likely. ${this.chance(found)}`)];
   }
 
   chance({ groups }) {

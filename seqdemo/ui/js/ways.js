@@ -3,6 +3,7 @@ import { button, el, newId, probability, times } from "../../figures/js/core.js"
 import { patch } from "../../figures/js/patch.js";
 import { differing, plainText, visible } from "../../figures/js/text.js";
 import { AskedOfWord } from "./asked.js";
+import { NOUNS } from "./finding.js";
 import { columnOf, same, withEdits } from "./state.js";
 
 const WAYS = {
@@ -22,13 +23,14 @@ export class WayHands extends AskedOfWord {
   constructor(bench) {
     super(bench, { growing: "ways", class: "s-ways" });
     const [wish, list] = [newId("s-wish"), newId("s-likely")];
+    const noun = NOUNS[bench.setup.task][1];
     this.word.addEventListener("change", () => this.complete());
-    this.wish = el("input", { type: "text", id: wish, list, dir: "auto", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: "a word" });
+    this.wish = el("input", { type: "text", id: wish, list, dir: "auto", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: `a ${noun}` });
     this.wish.addEventListener("input", () => this.complete());
     this.wish.addEventListener("keydown", (event) => event.key === "Enter" && this.ask());
     this.likely = el("datalist", { id: list });
     this.node = el("div", {},
-      el("p", { class: "s-says" }, "Choose a place of B's output and the word you would like to see there. The page looks for the smallest change that brings it about without forcing it."),
+      el("p", { class: "s-says" }, `Choose a place of B's output and the ${noun} you would like to see there. The page looks for the smallest change that brings it about without forcing it.`),
       el("div", { class: "s-bar" }, this.labelled("Instead of"),
         el("span", { class: "s-inline" }, el("label", { for: wish }, "say"), this.wish, this.likely), button("Look for ways", () => this.ask(), { class: "s-primary" }), this.asking.node), this.list);
   }
@@ -44,7 +46,7 @@ export class WayHands extends AskedOfWord {
   ask() {
     const word = this.wish.value.trim();
     if (!word) {
-      this.asking.tell("Type the word first.", false);
+      this.asking.tell(`Type the ${NOUNS[this.bench.setup.task][1]} first.`, false);
       return;
     }
     this.before = columnOf(this.bench.state, "B").edits;
