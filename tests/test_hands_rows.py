@@ -74,9 +74,10 @@ def test_the_bound_is_the_largest_move_over_all_one_hot_rows(models: Models, tas
 
 
 def test_the_sentence_of_a_bound_says_what_was_measured() -> None:
-    assert bound_sentence(0.003, False) == "This word does not depend on where it looks: its probability moves by at most 0.3 %."
-    assert bound_sentence(0.0001, False).endswith("its probability moves by less than 0.1 %.")
-    assert "64.9 %" in bound_sentence(0.6486, True)
+    still = "What this step writes does not depend on where it looks: its probability moves by at most 0.003."
+    assert bound_sentence(0.003, False) == still
+    assert bound_sentence(0.0001, False).endswith("its probability moves by less than 0.001.")
+    assert "0.649" in bound_sentence(0.6486, True)
 
 
 def test_a_row_sums_to_one_as_exactly_as_float32_can() -> None:

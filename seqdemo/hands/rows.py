@@ -95,7 +95,7 @@ def bound_at(place: Place, layer: int | None = None, head: int | None = None) ->
 
 
 def bound_sentence(moves: float, depends: bool) -> str:
-    share = f"at most {100 * moves:.1f} %" if moves >= 0.0005 else "less than 0.1 %"
+    share = f"at most {moves:.3f}" if moves >= 0.0005 else "less than 0.001"
     if depends:
-        return f"Wherever this step looks, the probability of this word changes by {share}."
-    return f"This word does not depend on where it looks: its probability moves by {share}."
+        return f"Wherever this step looks, the probability of what it writes moves by {share}."
+    return f"What this step writes does not depend on where it looks: its probability moves by {share}."
