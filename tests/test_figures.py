@@ -450,6 +450,19 @@ def test_a_tree_tells_each_fate_and_counts_what_is_folded_and_its_best_path_stan
     page.close()
 
 
+@pytest.mark.browser
+def test_a_tree_of_draws_tells_what_was_not_drawn_and_calls_nothing_pruned(tmp_path: Path, browser: Browser) -> None:
+    tree = dataclasses.replace(a_tree(), missed=np.zeros(8))
+    figures.tree(tree, lambda token: TARGET[token % len(TARGET)], best=4).write_html(tmp_path / "drawing.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "drawing.html").as_uri())
+    page.get_by_label("show the 4 not drawn").check()
+    page.wait_for_selector("[data-node='2']")
+    says = {node["row"]: node["says"] for node in page.evaluate(DRAWN)}
+    assert "not drawn, rank 3 at step 1" in says[2] and not any("pruned" in text for text in says.values())
+    page.close()
+
+
 def check_edges(tree: SearchTree, nodes: dict[int, dict[str, Any]], best: list[int]) -> None:
     """Each edge leads from the middle of its parent's right side to the middle of its node's left side."""
     for row, node in nodes.items():

@@ -238,7 +238,8 @@ class TreeDrawing extends Drawn {
 
   tell(row) {
     const { tree } = this;
-    const fate = tree.fate[row] === PRUNED ? `pruned, ${this.missed(row, 3)}` : tree.fate[row] === FINISHED ? "finished" : "kept";
+    const missed = this.missed(row, 3);
+    const fate = tree.fate[row] === PRUNED ? (tree.missed[row] > 0 ? `pruned, ${missed}` : missed) : tree.fate[row] === FINISHED ? "finished" : "kept";
     const folded = this.shown && this.shown.has(row) ? this.hidden(row) : 0;
     return [
       this.name(row), `${fate}, rank ${tree.rank[row] + 1} at step ${tree.step[row] + 1}`,
@@ -325,11 +326,12 @@ class TreeBar {
     const last = Math.max(0, tree.steps - 1);
     const at = until === null ? last : Math.min(until, last);
     const dropped = tree.fate.reduce((sum, fate) => sum + (fate === PRUNED), 0);
+    const missed = tree.missed.some((by) => by > 0);
     this.slider.max = String(last);
     if (Number(this.slider.value) !== at) this.slider.value = String(at);
     this.label.textContent = at >= last ? `all ${last + 1} steps` : `step ${at + 1} of ${last + 1}`;
     this.box.checked = pruned;
-    this.count.textContent = `show the ${dropped.toLocaleString("en")} pruned`;
+    this.count.textContent = `show the ${dropped.toLocaleString("en")} ${missed ? "pruned" : "not drawn"}`;
     this.all.hidden = !opened.length;
   }
 }

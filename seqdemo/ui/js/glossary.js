@@ -44,6 +44,7 @@ function formula(text) {
 const EQUATIONS = {
   scores: ["log p(y | x) = Σ_t log p(y_t | y_{<t}, x)", "normalised score = log p(y | x) / n^α,  n counts <eos>"],
   tree: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "kept: the k largest totals of a step;  missed by = total of the last kept − total"],
+  draws: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "y_t is drawn from softmax(scores / temperature), cut to the likeliest by the options"],
   alignment: ["α_{tj} = softmax_j(e_{tj}),  Σ_j α_{tj} = 1", "c_t = Σ_j α_{tj} h_j"],
   lstm: ["f, i, o = σ(W x_t + U h_{t−1} + b)", "g = tanh(W x_t + U h_{t−1} + b)", "c_t = f · c_{t−1} + i · g", "h_t = o · tanh(c_t)"],
   gru: ["z, r = σ(W x_t + U h_{t−1} + b)", "n = tanh(W x_t + r · U h_{t−1} + b)", "h_t = z · h_{t−1} + (1 − z) · n"],
@@ -52,7 +53,7 @@ const EQUATIONS = {
   language: ["p(y_1 … y_T) = Π_t p(y_t | y_{<t})", "s_t = RNN(s_{t−1}, e(y_{t−1})),  p(y_t | y_{<t}) = softmax(V s_t + b)"],
 };
 
-/** @param {any} bench @param {string} name */
-export function equations(bench, name) {
-  return folding(bench, `equation-${name}`, "Equation", { class: "s-equation" }, () => EQUATIONS[name].map((line) => el("div", {}, formula(line))));
+/** `shown`: whose equations stand in the part `name`. @param {any} bench @param {string} name */
+export function equations(bench, name, shown = name) {
+  return folding(bench, `equation-${name}`, "Equation", { class: "s-equation" }, () => EQUATIONS[shown].map((line) => el("div", {}, formula(line))));
 }

@@ -16,6 +16,7 @@ export class TreePanel {
     this.bench = bench;
     this.bar = el("div", { class: "s-bar" });
     this.holder = el("div", {});
+    this.says = el("p", { class: "s-says" });
     this.picked = el("p", {});
     this.hands = el("div", { class: "s-wordmenu" });
     this.menu = null;
@@ -27,9 +28,7 @@ export class TreePanel {
     this.ways = new Section(bench, "ways", "What would make B say something else?");
     this.strips = new Section(bench, "strips", "Film strip: every beam size, every precision", { along: ["beam", "precision"] });
     this.node = el("div", {},
-      this.bar, this.holder,
-      el("p", { class: "s-says" }, "Every box is a step the search really considered, left to right: ", term("kept"), " boxes are solid, ", term("pruned"), " ones dashed, ", term("finished"), " ones ticked. The number is the probability of that token. Click a box and everything follows it."),
-      this.card, this.ways.node, this.strips.node, this.equation);
+      this.bar, this.holder, this.says, this.card, this.ways.node, this.strips.node, this.equation);
   }
 
   answer() {
@@ -45,7 +44,10 @@ export class TreePanel {
       { side, selected: chosen.node, pruned, until, opened, tables: bench.tables(), ...this.otherPath(side, column, chosen, path) });
     this.showCard(column, bench.selectedNode(side));
     this.ways.answer(true);
-    patch(this.equation, equations(bench, "tree"));
+    const draws = column.spec.options.strategy === "sample"; // a draw compares nothing, so it prunes nothing
+    patch(this.says, "Every box is a step the search really considered, left to right: ", draws ? ["drawn boxes are solid, others that were likely dashed, "] : [term("kept"), " boxes are solid, ", term("pruned"), " ones dashed, "],
+      term("finished"), " ones ticked. The number is the probability of that token. Click a box and everything follows it.");
+    patch(this.equation, equations(bench, "tree", draws ? "draws" : "tree"));
     this.strips.answer(true);
   }
 
