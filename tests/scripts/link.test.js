@@ -93,7 +93,7 @@ test("a language is read only where the page has it", () => {
 test("a model that cannot write the language of a link gives way to one that can, and that is said", () => {
   const { state, notes } = reads("language=ur&b.checkpoint=n&b.row=3", SPEAKING);
   assert.deepEqual(state.columns.map(({ checkpoint, selection }) => [checkpoint, selection]), [["m", null], ["m", null]]);
-  assert.deepEqual(notes, ["n cannot write Urdu, so column B uses m."]);
+  assert.deepEqual(notes, ["“n” cannot write Urdu, so column B uses “m”."]);
 });
 
 test("a text longer than the page takes loses its end, and that is said", () => {

@@ -140,7 +140,7 @@ class LinkReader {
       if (!other || !card || writes(card)) return;
       Object.assign(column, movedTo(other)(column), { selection: null });
       const [, language] = languages.find(([tag]) => tag === input.language);
-      this.notes.push(`${card.title || card.name} cannot write ${language}, so column ${LETTERS[i]} uses ${other.title || other.name}.`);
+      this.notes.push(`“${card.title || card.name}” cannot write ${language}, so column ${LETTERS[i]} uses “${other.title || other.name}”.`);
     });
   }
 

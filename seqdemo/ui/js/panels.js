@@ -33,8 +33,8 @@ export class AttentionPanel {
     const known = bench.setup.checkpoints.find((item) => item.name === spec.checkpoint) || {};
     const twin = bench.setup.checkpoints.find((item) => item.name === known.without);
     const partner = bench.setup.checkpoints.find((item) => item.without === spec.checkpoint);
-    const other = twin ? [button(`Use ${twin.title} in B`, () => bench.attentionOff(), { class: "s-primary", "data-key": "twin" })]
-      : partner ? [el("p", { class: "s-muted" }, `B uses ${known.title}, which has no attention.`), button(`Back to ${partner.title}`, () => bench.setCheckpoint("B", partner.name), { "data-key": "twin" })]
+    const other = twin ? [button(`Use “${twin.title}” in B`, () => bench.attentionOff(), { class: "s-primary", "data-key": "twin" })]
+      : partner ? [el("p", { class: "s-muted" }, `B uses “${known.title}”, which has no attention.`), button(`Back to “${partner.title}”`, () => bench.setCheckpoint("B", partner.name), { "data-key": "twin" })]
       : [el("p", { class: "s-muted" }, "No model trained without attention is loaded for this one.")];
     patch(this.twin, el("h3", {}, "1. Another model, trained without attention"),
       el("p", {}, "It had to learn to put the whole input into one vector. What it lacks, it never learned to need: this shows what attention is worth."), other);
@@ -59,7 +59,7 @@ export class AttentionPanel {
   }
 
   showCurves(known, twin, partner) {
-    const pair = [known, twin || partner].filter(Boolean);
+    const pair = (partner ? [partner, known] : [known, twin]).filter(Boolean); // a model keeps its colour, whichever is in B
     const curves = pair.map((item) => item.curves || []);
     const { language } = this.bench.state.input;
     const test = ((curves[0] || []).find((curve) => curve.test === language) || (curves[0] || [])[0] || {}).test;
@@ -83,7 +83,7 @@ export class AttentionPanel {
       lines: lines.map((line) => ({ name: line.name, points: line.curve.points })),
     };
     const holder = el("div", {});
-    const whose = lines.length > 1 ? "What the two models score" : `What ${lines[0].name} scores`;
+    const whose = lines.length > 1 ? "What the two models score" : `What “${lines[0].name}” scores`;
     this.curves.append(el("h3", {}, "Measured quality by input length"),
       el("p", { class: "s-says" }, `${whose} on inputs kept out of training (${curve.title || test}), by how long the input is. One vector has a fixed size; attention reads as much as there is. Lengths with fewer than 30 inputs are left out.`), holder);
     this.drawCurves(holder, payload);

@@ -3,7 +3,7 @@ import { el } from "../../figures/js/core.js";
 
 function measures(lead, rows, verdict, name = "") {
   return [
-    el("h3", {}, name ? `How far to trust the map of ${name}` : "How far to trust the map"),
+    el("h3", {}, name ? `How far to trust the map of “${name}”` : "How far to trust the map"),
     el("p", { class: "s-says" }, lead),
     el("dl", { class: "s-measures" }, rows.map(([what, share]) => [el("dt", {}, what), el("dd", { style: { "--p": share / 100 } }, `${share.toFixed(1)} %`)])),
     el("p", { class: "s-says" }, verdict),
