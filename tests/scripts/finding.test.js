@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parting, unitNumber } from "../../seqdemo/figures/js/text.js";
 import { times } from "../../seqdemo/figures/js/core.js";
+import { exampleNote } from "../../seqdemo/ui/js/examples.js";
 import { finding, walk } from "../../seqdemo/ui/js/finding.js";
 
 const NO_TREE = { children: new Map(), token: [], fate: [], missed: [] };
@@ -75,4 +76,11 @@ test("of what was not drawn nobody says that it missed", async () => {
   assert.match(told(0.5), /it missed by 0\.50/);
   assert.doesNotMatch(told(0), /missed/);
   assert.deepEqual(["beam", "stochastic"].map((strategy) => strategyName({ strategy, beam: 4, groups: 2 })), ["beam 4 in 2 groups", "stochastic beam 4"]);
+});
+
+test("the note of an example leaves to the headline what the headline tells", () => {
+  const shows = "Beam 5 finds an output that is 24 times as likely. Greedy lost it at word 2.";
+  const example = { title: "Greedy search differs from beam search", shows, references: ["He left."] };
+  assert.equal(exampleNote({ ...example, kind: "greedy-beam" }), "Greedy search differs from beam search. A person wrote: “He left.”");
+  assert.equal(exampleNote({ ...example, kind: "larger-beam" }), `${shows} A person wrote: “He left.”`);
 });

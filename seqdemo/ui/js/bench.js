@@ -14,6 +14,7 @@ import { brief, differing, plainText, units } from "../../figures/js/text.js";
 import { pathTo } from "../../figures/js/layout.js";
 
 const MOST_ANSWERS = 24;
+const VIEWS = { tree: "the search tree", alignment: "where the model looks", gates: "the gates", attention: "attention on or off", text: "the text" };
 const STILL = ["alpha", "length_norm"]; // options that only affect the ranking
 
 export class Bench extends Lit {
@@ -270,7 +271,7 @@ export class Bench extends Lit {
   }
 
   open(tab) {
-    if (tabsOf(this.setup).includes(tab)) this.update(withView({ tab }), `Looked at ${tab}`, { kind: "tab" });
+    if (tabsOf(this.setup).includes(tab)) this.update(withView({ tab }), `Looked at ${VIEWS[tab]}`, { kind: "tab" });
   }
 
   /** A node selects the best output through it, or its own path if there is none. */

@@ -32,13 +32,17 @@ export class ExamplesView {
   }
 }
 
+// Kinds of examples whose facts the headline tells: what is likelier, by how much, and where the other search lost it.
+const IN_HEADLINE = ["written", "greedy-beam", "beam-optimum"];
+
 /** The note of an example, its reference answers, and the author of its picture. */
 export function exampleNote(example) {
   if (!example) return "";
+  const shows = IN_HEADLINE.includes(example.kind) && example.title ? `${example.title}.` : example.shows;
   const references = (example.references || []).slice(0, 2);
   const end = /[.!?…]$/.test(references.at(-1) || "") ? "" : ".";
   const people = references.length ? `A person wrote: ${references.map((text) => `“${text}”`).join("; another: ")}${end}` : "";
-  return [example.shows, people, example.credit].filter(Boolean).join(" ");
+  return [shows, people, example.credit].filter(Boolean).join(" ");
 }
 
 /** The answer that the user wanted; it is scored beside the outputs. */

@@ -9,9 +9,9 @@ import { sideSwitch } from "./panels.js";
 import { Section } from "./section.js";
 
 const TRACKERS = [
-  ["quotation", "quotation", "being inside quotation marks"],
-  ["comment", "comments", "being inside a comment"],
-  ["parentheses", "brackets", "being inside parentheses"],
+  ["quotation", "quotation", "whether a letter stands inside quotation marks"],
+  ["comment", "comments", "whether a letter stands inside a comment"],
+  ["parentheses", "brackets", "whether a letter stands inside parentheses"],
   ["indentation", "indentation", "how far the line is indented"],
 ];
 
@@ -160,7 +160,7 @@ export class TextPanel {
 
   tellMeasured(row, what) {
     const measure = row.measure === "auc" ? term("AUC") : term("correlation");
-    return [`Unit ${row.unit} of layer ${row.layer + 1} follows ${what} best; it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} on text kept out of training).`];
+    return [`Unit ${row.unit} of layer ${row.layer + 1} tells ${what}, better than any other unit: it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} on text kept out of training).`];
   }
 
   offer(card, key, what) {
@@ -185,11 +185,11 @@ export class TextPanel {
       if (Math.abs(r) > Math.abs(value)) [best, value] = [unit, r];
     }
     if (!value) {
-      this.offered = `Nothing in this text changes in ${what}; add some and try again.`;
+      this.offered = `In this text nothing shows ${what}: add some and try again.`;
       this.notes();
       return;
     }
-    const note = `In this text unit ${best} follows ${what} best (correlation ${signed(value, 2)}). On so little text that may be chance: change the text and see whether it holds.`;
+    const note = `In this text unit ${best} tells best ${what} (correlation ${signed(value, 2)}). On so little text that may be chance: change the text and see whether it holds.`;
     this.found = { unit: best, trace: column.trace, note };
     this.choose({ layer, unit: best }, `The unit that follows ${what}`);
     this.notes();
