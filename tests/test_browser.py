@@ -270,6 +270,16 @@ def test_swap_copy_reset_and_attention_off(visit: Visit) -> None:
     assert visit.outputs() == [a, b]
 
 
+def test_a_model_keeps_its_colour_among_the_curves_whichever_is_in_b(visit: Visit) -> None:
+    page = visit.come("#tab=attention")
+    legend = "[...document.querySelectorAll('.s-curve-names li')].map((node) => node.textContent)"
+    page.wait_for_selector(".s-curves .s-curve-names li")
+    before = page.evaluate(legend)
+    page.click("[data-key=twin]")
+    visit.settle()
+    assert before and page.evaluate(legend) == before
+
+
 def test_dimming_attention_is_an_edit_of_b(visit: Visit) -> None:
     page = visit.come()
     page.click("#s-tab-attention")
@@ -523,6 +533,8 @@ def test_every_page_leads_to_the_page_of_the_endpoints(visit: Visit) -> None:
     link.click()
     for name in ("/translate", "/transliterate", "/caption", "/complete", "/score", "/trace"):
         visit.page.wait_for_function("name => document.body?.innerText.includes(name)", arg=name)
+    left = "(node) => node.getBoundingClientRect().left + parseFloat(getComputedStyle(node).paddingLeft)"
+    assert visit.page.eval_on_selector(".s-programs", left) >= 12, "the words keep off the window's edge"
 
 
 def test_the_answer_that_a_person_wanted_is_scored_beside_the_outputs(visit: Visit) -> None:

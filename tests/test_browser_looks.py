@@ -54,9 +54,58 @@ def test_what_is_alike_in_a_and_b_stands_side_by_side(visit: Visit) -> None:
     page.evaluate("seqdemo.page.fold('options-b', true)")
     page.wait_for_selector("#s-column-b .s-more .s-fields")
     tops = "(name) => ['a', 'b'].map((side) => document.querySelector(`#s-column-${side} ${name}`).getBoundingClientRect().top)"
-    for part in (".s-output", ".s-numbers", ".s-nbest"):
+    for part in (".s-output", ".s-numbers", ".s-nbest", ".s-options"):
         one, other = page.evaluate(tops, part)
         assert abs(one - other) < 1, part
+
+
+def test_options_open_in_one_column_leave_no_hole_in_the_other(visit: Visit) -> None:
+    page = visit.come()
+    gap = """() => { const box = (name) => document.querySelector(`#s-column-a ${name}`).getBoundingClientRect();
+      return [box('.s-output').top - box('.s-controls').bottom, box('.s-options').top - box('.s-nbest').bottom]; }"""
+    before = page.evaluate(gap)
+    unfold(page, "#s-column-b .s-more")
+    assert page.evaluate(gap) == before
+
+
+def test_maps_of_gates_stand_side_by_side_however_long_their_words(visit: Visit) -> None:
+    page = visit.come("#tab=gates")
+    visit.settle()
+    page.eval_on_selector(".s-gate-figure figcaption", "(node) => node.append(' and more words'.repeat(20))")
+    tops = """(nodes) => nodes.slice(0, 2).map((node) =>
+      [node, node.querySelector('.s-grid')].map((part) => part.getBoundingClientRect().top))"""
+    one, other = page.eval_on_selector_all(".s-gate-figure", tops)
+    assert one == other
+
+
+def test_on_a_phone_every_tab_of_the_views_is_seen(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("", "language-model"):
+        page = visit.come(path)
+        places = page.eval_on_selector_all(
+            ".s-tabs [role=tab]",
+            "(nodes) => nodes.map((node) => [node.getBoundingClientRect().left, node.getBoundingClientRect().right])",
+        )
+        assert len(places) >= 3 and all(left >= 0 and right <= 390 for left, right in places)
+
+
+def test_a_photograph_keeps_its_shape_beside_a_long_list_of_examples(visit: Visit) -> None:
+    page = visit.come("caption")
+    visit.settle()
+    shape = "(node) => [node.clientWidth / node.clientHeight, node.naturalWidth / node.naturalHeight]"
+    page.eval_on_selector(".s-input-side", "(node) => node.style.minHeight = '600px'")
+    shown, own = page.eval_on_selector(".s-photo", shape)
+    assert shown == pytest.approx(own, rel=0.02)
+
+
+def test_a_card_that_is_opened_is_read_without_scrolling_inside_it(visit: Visit) -> None:
+    page = visit.come("models")
+    unfold(page, "article [data-key='captioner.card']")
+    page.eval_on_selector(
+        ".s-model-card", "(node) => node.append(...Array.from({length: 99}, () => document.createElement('p')))"
+    )
+    page.eval_on_selector_all(".s-model-card p", "(nodes) => nodes.forEach((node) => node.append('words'))")
+    assert page.eval_on_selector(".s-model-card", "(node) => node.scrollHeight === node.clientHeight")
 
 
 def test_on_a_phone_pills_keep_their_height_and_numbers_their_digits(visit: Visit) -> None:

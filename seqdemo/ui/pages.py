@@ -135,13 +135,13 @@ const open = () => {
 };
 open();
 """
-PROGRAMS = """<h1>For programs</h1><p>The endpoints of this app, described by Gradio in a panel of its own.
-<a href="./">Back to the pages</a></p>"""
+PROGRAMS = """<main class="s-root s-programs"><h1>For programs</h1>
+<p>The endpoints of this app, described by Gradio in a panel of its own. <a href="./">Back to the pages</a></p></main>"""
 
 
 def programs_page() -> None:
     """Gradio lists the endpoints that were made on a page only there, behind a button of its footer, which this presses."""
-    gr.HTML(PROGRAMS, js_on_load=OPEN_API, padding=True)
+    gr.HTML(PROGRAMS, js_on_load=OPEN_API)
 
 
 def models_content(catalogue: Catalogue) -> dict[str, Any]:

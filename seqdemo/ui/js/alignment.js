@@ -20,13 +20,13 @@ export class AlignmentPanel {
       head: el("h3", { class: `s-figure-head s-ink-${side.toLowerCase()}` }), none: el("p", { class: "s-muted" }, NO_ATTENTION), holder: el("div", {}),
     }]));
     this.section = new Section(bench, "piece", "Hands on the model: move where B looks", { area: "piece", about: "Drag a cell of B up or down: the row follows, and still sums to 1. Click a cell to put all attention there, and again to let go. B is then decoded from there; A stays as it is." });
-    const halves = Object.entries(this.parts).map(([side, { head, none, holder }]) => el("div", { class: "s-half" }, head, none, holder, side === "B" ? this.section.node : null));
+    const halves = Object.entries(this.parts).map(([side, { head, none, holder }]) => el("div", { class: "s-half" }, head, none, holder));
     this.scale = el("div", { class: "s-bar" });
     this.trust = el("div", { class: "s-trust" });
     this.equation = el("div", {});
     this.node = el("div", {},
       el("p", { class: "s-says" }, "Each row is a piece the model wrote, each column a piece it read. The stronger the colour of a cell, the more ", term("attention"), " the model paid there while writing. Point at a word anywhere and its partners light up."),
-      this.scale, el("div", { class: "s-halves" }, halves), this.trust, this.equation);
+      this.scale, el("div", { class: "s-halves" }, halves), this.section.node, this.trust, this.equation);
   }
 
   answer() {

@@ -113,7 +113,7 @@ class ModelsPage {
       folding(this, `${card.name}.parts`, "Every part, with its formula", {}, () => table(`Parameters and multiply-adds of every part of ${card.name}`,
         ["part", "formula", "with its numbers", "parameters", "multiply-adds", "every"],
         sizes.parts.map((part) => [part.name, part.formula, part.filled, part.parameters.toLocaleString("en"), part.work.toLocaleString("en"), part.every]))),
-      card.card ? folding(this, `${card.name}.card`, "Model card", {}, () => el("div", { class: "s-model-card", tabindex: "0", role: "region", "aria-label": `Card of ${card.name}` }, markdown(card.card, card.pictures))) : null,
+      card.card ? folding(this, `${card.name}.card`, "Model card", {}, () => el("div", { class: "s-model-card", role: "region", "aria-label": `Card of ${card.name}` }, markdown(card.card, card.pictures))) : null,
       el("p", {}, el("a", { href: `${page}#b.checkpoint=${encodeURIComponent(card.name)}` }, "Use it in column B")));
   }
 }
