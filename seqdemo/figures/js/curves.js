@@ -2,6 +2,7 @@
 import { clear, el, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
 import { CanvasPainter, textWidth } from "./painter.js";
+import { Points } from "./points.js";
 import { figureTools } from "./saving.js";
 
 /**
@@ -9,7 +10,7 @@ import { figureTools } from "./saving.js";
  * @typedef {{across: string, up: string, lines: {name: string, points: CurvePoint[]}[], facts: import("./saving.js").Facts}} CurvesPayload
  */
 
-const HIGH = 296, LEFT = 56, FOOT = 64, HEAD = 14, INSET = 34; // INSET: from the frame to the first and the last point
+const HIGH = 296, LEFT = 56, FOOT = 64, HEAD = 14, INSET = 34, DOT = 4; // INSET: from the frame to the first and the last point; DOT: the radius of a point
 const COLOURS = Array.from({ length: 8 }, (_, i) => `model-${i + 1}`); // colours of models, different from those of columns A and B
 const DASHES = [[], [7, 4], [2, 4], [9, 3, 2, 3]]; // to tell lines apart without colour
 
@@ -23,15 +24,13 @@ export function topOf(lines) {
 class CurvesDrawing {
   constructor(element, emit) {
     this.element = element;
-    this.canvas = el("canvas", { class: "s-canvas", tabindex: "0", role: "application", "aria-roledescription": "line chart" });
+    this.points = new Points("line chart", {
+      all: () => this.all(), place: ({ point }) => this.place(point), radius: () => DOT, tell: (item) => this.tell(item), reach: 10,
+    });
+    this.canvas = this.points.canvas;
     this.names = el("ul", { class: "s-curve-names" });
-    this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
     this.tools = figureTools("curves", () => this.figure(), () => this.rows(), () => this.payload.facts, emit);
-    element.append(this.canvas, this.names, this.spoken, this.tools);
-    this.at = -1;
-    for (const name of ["pointermove", "click"]) this.canvas.addEventListener(name, (event) => this.point(event));
-    for (const name of ["pointerleave", "blur"]) this.canvas.addEventListener(name, () => tip.hide());
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    element.append(this.canvas, this.names, this.points.spoken, this.tools);
     this.stopTheme = onThemeChange(() => this.paint());
     this.watcher = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => this.element.clientWidth !== this.room && this.paint());
     if (this.watcher) this.watcher.observe(element);
@@ -111,7 +110,7 @@ class CurvesDrawing {
         painter.line(x, low, x, high, colour, 1.2);
         for (const end of [low, high]) painter.line(x - 4, end, x + 4, end, colour, 1.2);
       }
-      painter.circle(x, y, 4, colour);
+      painter.circle(x, y, DOT, colour);
     });
   }
 
@@ -122,27 +121,6 @@ class CurvesDrawing {
   tell({ line, point }) {
     const sure = point.low === undefined || point.low === null ? "" : `95 of 100 such samples lie between ${point.low.toFixed(1)} and ${point.high.toFixed(1)}`;
     return [line.name, `${this.payload.up} ${point.value.toFixed(1)} at ${point.label}`, sure, point.count ? `${point.count.toLocaleString("en")} inputs` : ""].filter(Boolean);
-  }
-
-  point(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const far = ({ point }) => Math.hypot(event.clientX - box.left - this.place(point)[0], event.clientY - box.top - this.place(point)[1]);
-    const near = this.all().reduce((best, item) => (far(item) < far(best) ? item : best));
-    if (far(near) > 14) return tip.hide();
-    return tip.show(this.tell(near), event.clientX, event.clientY, this.canvas);
-  }
-
-  key(event) {
-    const move = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!move) return;
-    event.preventDefault();
-    const all = this.all();
-    this.at = Math.max(0, Math.min(all.length - 1, this.at + move));
-    const [x, y] = this.place(all[this.at].point);
-    const box = this.canvas.getBoundingClientRect();
-    const lines = this.tell(all[this.at]);
-    tip.show(lines, box.left + x, box.top + y, this.canvas);
-    this.spoken.textContent = lines.join(", ");
   }
 
   figure() {

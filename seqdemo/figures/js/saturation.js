@@ -1,27 +1,25 @@
 // Which units act as switches: the share of time nearly shut (across) against nearly open (up), one ring for the units of a place.
-import { el, tip } from "./core.js";
+import { el } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
 import { CanvasPainter } from "./painter.js";
+import { Points } from "./points.js";
 import { saturation } from "./units.js";
 
 const SIDE = 288, FRAME = 46, ROOM = 22; // the frame leaves room for the largest ring on either side of 0 and 1
 
 export class Saturation {
   constructor() {
-    this.canvas = el("canvas", { class: "s-canvas", tabindex: "0", role: "application", "aria-roledescription": "scatter plot" });
+    this.rings = new Points("scatter plot", {
+      all: () => this.crowds, place: (crowd) => this.place(crowd[0]), radius: (crowd) => this.radius(crowd.length), tell: (crowd) => this.tell(crowd), reach: 4,
+    });
+    this.canvas = this.rings.canvas;
     this.caption = el("figcaption", {});
-    this.spoken = el("div", { class: "s-hidden", "aria-live": "polite" });
-    this.node = el("figure", {}, this.caption, this.canvas, this.spoken);
+    this.node = el("figure", {}, this.caption, this.canvas, this.rings.spoken);
     this.width = this.height = SIDE;
-    this.at = -1;
     /** @type {import("./units.js").Gate | null} */
     this.gate = null;
     this.name = "";
     this.points = { shut: new Float32Array(0), open: new Float32Array(0) };
-    this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.canvas.addEventListener("click", (event) => this.point(event));
-    for (const name of ["pointerleave", "blur"]) this.canvas.addEventListener(name, () => tip.hide());
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.stopTheme = onThemeChange(() => this.paint());
   }
 
@@ -75,29 +73,6 @@ export class Saturation {
   tell(crowd) {
     const names = crowd.slice(0, 8).join(", ") + (crowd.length > 8 ? ` and ${crowd.length - 8} more` : "");
     return [crowd.length > 1 ? `${crowd.length} units: ${names}` : `unit ${names}`, `open ${this.points.open[crowd[0]].toFixed(2)}, shut ${this.points.shut[crowd[0]].toFixed(2)} of the time`];
-  }
-
-  point(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const far = (crowd) => {
-      const [x, y] = this.place(crowd[0]);
-      return Math.hypot(event.clientX - box.left - x, event.clientY - box.top - y) - this.radius(crowd.length);
-    };
-    const near = this.crowds.reduce((best, crowd) => (far(crowd) <= far(best) ? crowd : best));
-    if (far(near) > 4) return tip.hide();
-    return tip.show(this.tell(near), event.clientX, event.clientY, this.canvas);
-  }
-
-  key(event) {
-    const move = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!move) return;
-    event.preventDefault();
-    this.at = Math.max(0, Math.min(this.crowds.length - 1, this.at + move));
-    const [x, y] = this.place(this.crowds[this.at][0]);
-    const box = this.canvas.getBoundingClientRect();
-    const lines = this.tell(this.crowds[this.at]);
-    tip.show(lines, box.left + x, box.top + y, this.canvas);
-    this.spoken.textContent = lines.join(", ");
   }
 
   rows() {
