@@ -305,6 +305,16 @@ def test_reranking_stays_in_the_browser(visit: Visit, served: Any) -> None:
     assert (served[1].asked, visit.calls) == (asked, calls)
 
 
+def test_the_outputs_show_a_score_only_where_it_is_not_the_log_probability(visit: Visit) -> None:
+    page = visit.come("#open=nbest-b")
+    visit.settle()
+    heads = "#s-column-b .s-nbest th"
+    assert page.locator(heads).all_inner_texts()[1:] == ["output", "log probability"]
+    page.evaluate("seqdemo.page.setOption('B', 'length_norm', 'power')")
+    visit.settle()
+    assert page.locator(heads).all_inner_texts()[1:] == ["output", "log probability", "normalised score"]
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("path", ["", "language-model"])
 def test_hostile_text_is_text(visit: Visit, path: str, text: str) -> None:

@@ -241,16 +241,18 @@ export class ColumnView {
     patch(this.nbest, this.folding("nbest", count === 1 ? "The only output of this search" : `The ${count} best outputs`, {}, () => this.outputs(column)));
   }
 
+  // The score has a column of its own where it is not the log probability itself.
   outputs(column) {
     const chosen = this.bench.chosen(this.side);
+    const scored = column.hypotheses.some((item) => item.score !== item.total);
     const rows = column.hypotheses.map((item, i) => {
       const current = item === chosen;
       return el("tr", { class: current ? "s-current" : "" }, el("td", {}, String(i + 1)),
         el("td", {}, button(visible(item.text) || "(nothing)", () => this.bench.selectOutput(this.side, item), { class: "s-pick", dir: "auto", "aria-pressed": String(current) })),
-        el("td", { class: "s-number" }, signed(item.total, 3)), el("td", { class: "s-number" }, signed(item.score, 3)));
+        el("td", { class: "s-number" }, signed(item.total, 3)), scored ? el("td", { class: "s-number" }, signed(item.score, 3)) : null);
     });
     return el("div", { class: "s-table-wrap" }, el("table", { class: "s-table" },
-      el("thead", {}, el("tr", {}, ["", "output", "log probability", "normalised score"].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
+      el("thead", {}, el("tr", {}, ["", "output", "log probability", ...(scored ? ["normalised score"] : [])].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
       el("tbody", {}, rows)));
   }
 }
