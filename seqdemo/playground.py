@@ -39,7 +39,7 @@ from seqdemo.prompts import MOST_CHARACTERS, MOST_PIECES, MOST_TEXT, Prompt, cut
 from seqdemo.records import Certificate, Hypothesis, Price, SearchError, SearchTree, StepInFull, Trace
 from seqdemo.search import NEVER, Required, Rule, SearchResult, error_between, search, word_rules
 from seqdemo.state import StepFunction, join, select
-from seqdemo.text import Pieces, longer_word
+from seqdemo.text import Pieces, Tokenizer, longer_word
 
 Progress = Callable[[int, float, float], None]
 Cancel = Callable[[], bool]
@@ -192,8 +192,7 @@ def searched(
 
 
 def begin(network: Network, prompts: Sequence[Prompt], what_if: WhatIf | None) -> tuple[StepFunction, Any]:
-    """The step function, and the state after all tokens before the output have been read but the last (<bos>, or a given
-    one)."""
+    """The step function, and the state that has read all tokens before the output except the last (<bos>, or a given one)."""
     step, state = network.stepper(network.read(*sources_of(prompts), what_if), what_if, len(prompts))
     if any(prompt.prefix for prompt in prompts):
         state = read_on(step, state, [(BOS, *prompt.prefix)[:-1] for prompt in prompts])
@@ -229,11 +228,7 @@ def run(
     prompt = given if isinstance(given, Prompt) else prepare(checkpoint, given, language)
     edits = edited(checkpoint, prompt, edits, options)
     (found,) = searched(checkpoint, [prompt], options, edits, progress, cancel, record=True)
-    hypotheses = obedient(found, prompt, edits)
-    if not hypotheses:
-        raise InputError(
-            "No complete output is possible under these options and edits; remove one of them, or search for longer."
-        )
+    hypotheses = at_least_one(obedient(found, prompt, edits))
     texts = texts_of(checkpoint, prompt, hypotheses)
     prices = prices_of(checkpoint, prompt, options, edits, hypotheses[0].tokens, cancel) if edits else ((), ())
     told = (checkpoint.name, checkpoint.task, prompt, options, edits)
@@ -247,6 +242,14 @@ def obedient(found: SearchResult, prompt: Prompt, edits: tuple[Edit, ...]) -> tu
         return found.hypotheses
     given = len(prompt.prefix)
     return tuple(one for one in found.hypotheses if found.complete(one) and holds(prompt.prefix + one.tokens, edits, given))
+
+
+def at_least_one(outputs: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+    if not outputs:
+        raise InputError(
+            "No complete output is possible under these options and edits; remove one of them, or search for longer."
+        )
+    return outputs
 
 
 def texts_of(checkpoint: Checkpoint, prompt: Prompt, hypotheses: Sequence[Hypothesis]) -> tuple[str, ...]:
@@ -290,16 +293,15 @@ def badges(checkpoint: Checkpoint | Network, run: Run, trace: Trace | None = Non
     (found,) = searched(checkpoint, [run.prompt], options, inside)
     greedy = best.total - found.hypotheses[0].total if found.complete(found.hypotheses[0]) else None
     trace, given = trace or replay(checkpoint, run, best.tokens), len(run.prompt.prefix)
-    priced = worded_prices(run.edits, run.own_prices, trace, given, greedy, run.task)
+    found_badges = worded_prices(run.edits, run.own_prices, trace, given, greedy, run.task)
     text = tokenizer(checkpoint.target_text)
-    return tuple(
-        replace(badge, says=f"{badge.says}; as part of “{longer}”")
-        if badge
-        and isinstance(edit, Require)
-        and (longer := longer_word(text, trace.tokens, places_of(edit, trace.tokens, given)))
-        else badge
-        for edit, badge in zip(run.edits, priced)
-    )
+    return tuple(badge and in_longer_word(badge, edit, text, trace.tokens, given) for edit, badge in zip(run.edits, found_badges))
+
+
+def in_longer_word(badge: Badge, edit: Edit, text: Tokenizer, target: tuple[int, ...], given: int) -> Badge:
+    """The badge of a required word, with the longer word that it is a part of."""
+    longer = longer_word(text, target, places_of(edit, target, given)) if isinstance(edit, Require) else ""
+    return replace(badge, says=f"{badge.says}; as part of “{longer}”") if longer else badge
 
 
 def search_error(exact: Run, beam: Run) -> SearchError:
@@ -376,5 +378,5 @@ def scorable(checkpoint: Checkpoint, given: Any, target: Any, language: str = ""
     pieces = cut_up(text, target, MOST_CHARACTERS)
     if len(pieces.ids) > MOST_PIECES:
         raise InputError(f"This output is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
-    priced_blank = "" if all(pieces.known) else f"{unseen(pieces, 'the output')}; it prices a blank there."
-    return replace(prompt, far=f"{prompt.far} {priced_blank}".strip()), (*pieces.ids, EOS)
+    blank = "" if all(pieces.known) else f"{unseen(pieces, 'the output')}; it prices a blank there."
+    return replace(prompt, far=f"{prompt.far} {blank}".strip()), (*pieces.ids, EOS)

@@ -48,9 +48,10 @@ def source_rows(source: Source, rows: int) -> tuple[Tensor, Tensor | None]:
     return source_1S.expand(rows, *source_1S.shape[1:]), None if mask_1S is None else mask_1S.expand(rows, -1)
 
 
-def inputs_of(target: Sequence[int]) -> Tensor:
-    """What a decoder reads when it says these tokens: <bos>, then all but the last."""
-    return torch.tensor([[BOS, *target[:-1]]], dtype=torch.long)
+def inputs_of(*outputs: Sequence[int]) -> Tensor:
+    """What a decoder reads when it says these outputs, one per row: <bos>, then all tokens but the last."""
+    rows = [torch.tensor((BOS, *output[:-1]), dtype=torch.long) for output in outputs]
+    return pad_sequence(rows, batch_first=True, padding_value=PAD)
 
 
 def taught(
@@ -69,8 +70,7 @@ def scored(
     what_if: WhatIf | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """For each output of a batch: the log probability of each of its tokens, and that of the likeliest token in its place."""
-    read_BT = pad_sequence([torch.tensor((BOS, *output[:-1])) for output in outputs], batch_first=True)
-    features_BTR = network.teach(source, mask_BS, read_BT, what_if).features_BTR
+    features_BTR = network.teach(source, mask_BS, inputs_of(*outputs), what_if).features_BTR
     for output, features_TR in zip(outputs, features_BTR):
         logp_TV = log_probabilities(network.readout(features_TR[: len(output)]))
         yield logp_TV.gather(1, torch.tensor(output)[:, None]).squeeze(1), logp_TV.amax(1)
@@ -182,12 +182,17 @@ def means_in(network: Network, source: Source, target: Sequence[int], edits: tup
     seen = taught(network, source, target, keep=shown(network.config)).seen
 
     def mean(edit: ClampGate) -> tuple[float, ...]:
-        where = f"encoder.{edit.layer}.{edit.direction}" if edit.part == "encoder" else f"decoder.{edit.layer}"
-        return tuple(seen[f"{where}.{edit.gate}"][0].mean(0).tolist())
+        return tuple(seen[clamped(edit)][0].mean(0).tolist())
 
     return tuple(
         replace(edit, value=mean(edit)) if isinstance(edit, ClampGate) and edit.value == "mean" else edit for edit in edits
     )
+
+
+def clamped(edit: ClampGate) -> str:
+    """The path of what a clamp holds, as in the `seen` of a Trace."""
+    direction = f".{edit.direction}" if edit.part == "encoder" else ""
+    return f"{edit.part}.{edit.layer}{direction}.{edit.gate}"
 
 
 Asked = tuple[tuple[int, ...], tuple[bool, ...]]  # an output, and which of the edits inside the network hold
@@ -221,7 +226,7 @@ def unfelt(old_T: np.ndarray, new_T: np.ndarray, tolerance: float) -> bool:
     return len(old_T) == len(new_T) and bool((np.abs(old_T - new_T) <= tolerance * (1 + np.abs(old_T))).all())
 
 
-def places(edits: Sequence[Edit]) -> list[int]:
+def forced_places(edits: Sequence[Edit]) -> list[int]:
     """The positions of all forced pieces."""
     return [edit.position + offset for edit in edits if isinstance(edit, Force) for offset in range(len(edit.tokens))]
 
@@ -246,10 +251,11 @@ def priced(
     after, no_words, no_state = (new, every), (without_words, every), (new, none)
     judged = Judged(network, source, inside, [after, no_words, no_state, *before.values()])
     words = [edit for edit in edits if is_word(edit)]
-    joint = [judged.price("tokens", no_words, after, places(words))] if words else []
+    joint = [judged.price("tokens", no_words, after, forced_places(words))] if words else []
     joint += [judged.price("state", no_state, after)] if inside else []
     own = [
-        judged.price("tokens" if is_word(edit) else "state", before[n], after, places([edit]), n) for n, edit in enumerate(edits)
+        judged.price("tokens" if is_word(edit) else "state", before[n], after, forced_places([edit]), n)
+        for n, edit in enumerate(edits)
     ]
     return tuple(joint), tuple(own)
 
@@ -269,8 +275,9 @@ def worded_prices(
 
 
 def badge(
-    edit: Edit, whole: float, gaps_T: Sequence[float], target: Sequence[int], given: int, greedy: float | None, noun: str
+    edit: Edit, change: float, gaps_T: Sequence[float], target: Sequence[int], given: int, greedy: float | None, noun: str
 ) -> Badge:
+    """What a word costs at its place and in the whole output, whose log probability differs by `change` from that without it."""
     places = [place for place in places_of(edit, target, given) if place < len(gaps_T)]
     here = sum(gaps_T[place] for place in places) if places else None
     told = (
@@ -280,7 +287,7 @@ def badge(
     )
     if greedy is not None:
         told.append(f"the whole {noun} {compared(greedy)} greedy's")
-    return Badge(here, whole, greedy, "; ".join(told))
+    return Badge(here, change, greedy, "; ".join(told))
 
 
 def places_of(edit: Edit, target: Sequence[int], given: int) -> list[int]:

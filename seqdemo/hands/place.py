@@ -14,7 +14,7 @@ from seqdemo.explain.replay import inputs_of
 from seqdemo.explain.step import before
 from seqdemo.findings import Bar
 from seqdemo.network.attention import WhatIf, as_row, what_if_of
-from seqdemo.network.model import log_probabilities
+from seqdemo.network.model import NEVER_SAID, log_probabilities
 from seqdemo.playground import Run, said
 from seqdemo.prompts import tokenizer
 from seqdemo.state import Step, select
@@ -80,7 +80,7 @@ class Place:
         return Bar(token, self.text.piece(token), float(logp_V[token].exp()))
 
     def bars(self, logp_V: Tensor, top: int) -> tuple[Bar, ...]:
-        return tuple(self.bar(token, logp_V) for token in logp_V.topk(min(top, len(logp_V) - 2)).indices.tolist())
+        return tuple(self.bar(token, logp_V) for token in logp_V.topk(min(top, len(logp_V) - len(NEVER_SAID))).indices.tolist())
 
 
 def check_place(position: object, given: int, length: int) -> None:

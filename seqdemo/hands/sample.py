@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.checkpoints.folder import shipped_folder
-from seqdemo.config import BOS, SearchOptions
+from seqdemo.config import SearchOptions
 from seqdemo.errors import InputError
-from seqdemo.explain.replay import shown
+from seqdemo.explain.replay import inputs_of, shown
 from seqdemo.hands.place import Cancel, Progress, stop_if
 from seqdemo.playground import network_of, scorable, searched, sources_of
 from seqdemo.prompts import Prompt, prepare, tokenizer
@@ -110,8 +109,7 @@ def batches(sample: Sample) -> Iterator[Sequence[tuple[Prompt, tuple[int, ...]]]
 def of_batch(checkpoint: Checkpoint, batch: Sequence[tuple[Prompt, tuple[int, ...]]]) -> Iterator[tuple[str, Followed]]:
     network, piece = network_of(checkpoint), tokenizer(checkpoint.target_text).piece
     prompts, outputs = zip(*batch)
-    read_BT = pad_sequence([torch.tensor((BOS, *tokens[:-1])) for tokens in outputs], batch_first=True)
-    seen = network.teach(*sources_of(prompts), read_BT, keep=shown(network.config)).seen
+    seen = network.teach(*sources_of(prompts), inputs_of(*outputs), keep=shown(network.config)).seen
     for part in ("encoder", "decoder"):
         if part == "decoder":
             rows = [(READ_FIRST, *map(piece, tokens[:-1])) for tokens in outputs]

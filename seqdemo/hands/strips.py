@@ -13,17 +13,29 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
 from seqdemo.checkpoints import Checkpoint
-from seqdemo.config import BOS, PRECISIONS, TOLERANCE, SearchOptions
+from seqdemo.config import PRECISIONS, TOLERANCE, SearchOptions
 from seqdemo.edits import AttentionBlend, Edit, check_attention
 from seqdemo.errors import InputError
+from seqdemo.explain.replay import inputs_of
 from seqdemo.findings import Frame, Pooled, Strip, Wanted
 from seqdemo.hands.place import Cancel
 from seqdemo.network.attention import what_if_of
 from seqdemo.network.model import Network
-from seqdemo.playground import Run, checkpoint_of, network_of, obedient, run, scorable, searched, sources_of, texts_of, trace
+from seqdemo.playground import (
+    Run,
+    at_least_one,
+    checkpoint_of,
+    network_of,
+    obedient,
+    run,
+    scorable,
+    searched,
+    sources_of,
+    texts_of,
+    trace,
+)
 from seqdemo.prompts import Prompt, tokenizer
 from seqdemo.records import Certificate, Hypothesis, Price
 
@@ -172,9 +184,7 @@ class Beams(Along):
             begun = time.perf_counter()
             (result,) = searched(self.checkpoint, [self.prompt], options, self.edits, cancel=cancel)
             seconds = time.perf_counter() - begun
-            outputs = obedient(result, self.prompt, self.edits)
-            if not outputs:
-                raise InputError("No complete output is possible under these options and edits; remove one of them.")
+            outputs = at_least_one(obedient(result, self.prompt, self.edits))
             whole = [one for one in outputs if result.complete(one)]
             self.meet(whole, beam, number)
             (text,) = texts_of(self.checkpoint, self.prompt, outputs[:1])
@@ -278,9 +288,8 @@ def coverages(
     found: list[float | None] = []
     for first in range(0, len(outputs), POOLED):
         batch = [one.tokens for one in outputs[first : first + POOLED]]
-        read_BT = pad_sequence([torch.tensor((BOS, *tokens[:-1])) for tokens in batch], batch_first=True)
         source, mask = sources_of([prompt] * len(batch))
-        heads = network.teach(source, mask, read_BT, what_if, (name,)).seen.values()
+        heads = network.teach(source, mask, inputs_of(*batch), what_if, (name,)).seen.values()
         rows_BTS = torch.stack(list(heads)).mean(0).double()
         found += [float(rows_TS[: len(tokens)].sum(0).clamp(TINY, 1).log().sum()) for rows_TS, tokens in zip(rows_BTS, batch)]
     return found

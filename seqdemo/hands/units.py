@@ -14,7 +14,7 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import terms
 from seqdemo.edits import ClampGate, Edit, whole
 from seqdemo.errors import InputError
-from seqdemo.explain.replay import inputs_of, source_rows
+from seqdemo.explain.replay import clamped, inputs_of, source_rows
 from seqdemo.explain.step import before
 from seqdemo.findings import UnitChange, UnitGroup, UnitRanking
 from seqdemo.hands.place import Cancel, Progress, check_place, stop_if
@@ -224,8 +224,7 @@ def means_over(checkpoint: Checkpoint, run: Run, like: ClampGate, over: str) -> 
     if over != "sample":
         raise InputError(f"Means are taken over 'input' or 'sample', not {over!r}.")
     sample = sample_for(checkpoint, run.prompt.language)
-    path = f"encoder.{like.layer}.{like.direction}" if like.part == "encoder" else f"decoder.{like.layer}"
-    values_NH = follow(checkpoint, sample)[like.part].terms[f"{path}.{like.gate}"]
+    values_NH = follow(checkpoint, sample)[like.part].terms[clamped(like)]
     return replace(like, value=tuple(values_NH.mean(0).tolist())), f"each unit's mean over {sample.title}"
 
 

@@ -18,7 +18,7 @@ from seqdemo.errors import InputError
 from seqdemo.findings import Asked, Way, Ways
 from seqdemo.hands.bending import BentRow, HeldUnits, bent_row, held_units
 from seqdemo.hands.place import Cancel, Place, stop_if
-from seqdemo.hands.words import candidates_at
+from seqdemo.hands.words import candidates_at, unspellable
 from seqdemo.network.model import Network
 from seqdemo.playground import Run, checkpoint_of, edited, obedient, run, searched, trace
 
@@ -151,7 +151,7 @@ def asked_word(place: Place, word: str | Sequence[int]) -> Asked:
     if isinstance(word, str):
         tokens = next((one.tokens for one in candidates_at(place, word).words if one.exact), ())
         if not tokens:
-            raise InputError(f"This model has no pieces for “{word.strip()}”, so it cannot say that here; type another word.")
+            raise unspellable(word)
     else:
         tokens = tuple(word)
         trace(place.checkpoint, place.run.prompt, tokens)  # refuses numbers outside the vocabulary

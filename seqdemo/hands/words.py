@@ -76,9 +76,13 @@ def candidates_at(place: Place, typed: str, most: int = 8) -> Words:
     search = Completion(place, typed)
     found = [search.word(one) for one in search.run(most)]
     if not found:
-        raise InputError(f"This model has no pieces for “{typed.strip()}”, so it cannot say that here; type another word.")
+        raise unspellable(typed)
     best = float(place.logp_V.max().exp())
     return Words(place.position, typed, place.bar(place.token), best, tuple(found))
+
+
+def unspellable(typed: str) -> InputError:
+    return InputError(f"This model has no pieces for “{typed.strip()}”, so it cannot say that here; type another word.")
 
 
 def checked(typed: str, text: Tokenizer) -> str:
