@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".venv"
 PYTHON = FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-# A headless shell first: a visit to a page costs it a fifth of the processor time, since it draws no window of its own.
+# A headless shell first: it needs less than half of the processor time, since it draws no window of its own.
 SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 BROWSERS = (*SHELLS, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
