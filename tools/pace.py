@@ -9,13 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# How many times as long as the loop of tests/benchmarks/calibration.py one core would need for all the tests. When they have
-# grown, measure again on an idle machine: seconds of `python3 tools/test.py` x cores, by what `python -m
-# tests.benchmarks.calibration` says. (The processor time of a run is less: it leaves out the browser's renderers.)
+# How many times as long as the loop of tests/benchmarks/calibration.py one worker would need for all the tests. When they have
+# grown, measure again on an idle machine: seconds of `python3 tools/test.py` x workers, by what `python -m
+# tests.benchmarks.calibration` says. (The processor time of a run is less: it leaves out most of the browser's.)
 LOOPS = 6_000
 WITH_COVERAGE = 1.25
 MOST_WORKERS = 8  # each holds PyTorch, a model or two and sometimes a browser: about a gigabyte
-MOST_USED = 4  # of the cores, while the longest files run
+MOST_USED = 4  # of the workers, while the longest files run
 
 
 def cores() -> int:
@@ -23,11 +23,10 @@ def cores() -> int:
 
 
 def spread(arguments: list[str]) -> list[str]:
-    """More arguments of pytest: three workers for two cores, because a test of a page or of a program waits for a good part of
-    its time, and each file on one worker, so that its fixtures are made once."""
+    """More arguments of pytest: one worker a core, and each file on one worker, so that its fixtures are made once."""
     if cores() == 1 or any("no:xdist" in word or word.startswith(("-n", "--numprocesses")) for word in arguments):
         return []
-    return ["-n", str(min(cores() * 3 // 2, MOST_WORKERS)), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return ["-n", str(min(cores(), MOST_WORKERS)), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def calibration(python: str = sys.executable) -> float:
@@ -36,13 +35,13 @@ def calibration(python: str = sys.executable) -> float:
     return float(subprocess.run([python, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
 
 
-def seconds(loop: float, used: int, coverage: bool) -> float:
-    """On so many cores."""
-    return LOOPS * loop * (WITH_COVERAGE if coverage else 1) / min(used, MOST_USED)
+def seconds(loop: float, workers: int, coverage: bool) -> float:
+    return LOOPS * loop * (WITH_COVERAGE if coverage else 1) / min(workers, MOST_USED)
 
 
 def forecast(arguments: list[str], python: str = sys.executable) -> str:
     told = spread(arguments)
-    minutes = seconds(calibration(python), cores() if told else 1, any(word.startswith("--cov") for word in arguments)) / 60
-    side = f"{told[1]} at a time" if told else "one after the other"
+    workers = int(told[1]) if told else 1
+    minutes = seconds(calibration(python), workers, any(word.startswith("--cov") for word in arguments)) / 60
+    side = f"{workers} at a time" if workers > 1 else "one after the other"
     return f"All the tests take about {minutes:.0f} minutes on this machine when it is idle, {side}; a selection takes less."

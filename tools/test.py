@@ -1,4 +1,4 @@
-"""Runs all the tests: makes .venv, installs what they need (a browser too, where it may), then runs pytest in parallel.
+"""Runs all the tests: makes .venv, installs what they need (a browser too, where it may), runs pytest with a worker a core.
 
 python3 tools/test.py [-k search] [tests/test_cells.py] ...    (what follows is handed to pytest; -n 0: all in one process)
 python3 tools/test.py --install-only
