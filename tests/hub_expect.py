@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,4 +42,5 @@ def blob(name: str = "model.safetensors") -> Path:
 
 
 def partial_files() -> list[Path]:
-    return list(cache.cache_folder().rglob("*.incomplete"))
+    walked = os.walk(cache.cache_folder())  # folders may vanish meanwhile
+    return [Path(folder) / name for folder, _, names in walked for name in names if name.endswith(".incomplete")]
