@@ -126,10 +126,10 @@ def save_model(
     if model.config.encoder == "image":  # type: ignore[union-attr]
         config["shared"] = {"cnn": save_cnn(path, model, Path(shared) if shared else None)}
         weights = {name: tensor for name, tensor in weights.items() if not name.startswith(CNN_PREFIX)}
-    data = to_bytes(weights, WEIGHTS, precision)
-    config["format"] = format_of(parse_header(data, WEIGHTS))
+    file = to_bytes(weights, WEIGHTS, precision)
+    config["format"] = format_of(parse_header(file, WEIGHTS))
     check_config(config)
-    written = {**baggage.files, WEIGHTS: data, CONFIG: files.pretty_json(config)}
+    written = {**baggage.files, WEIGHTS: file, CONFIG: files.pretty_json(config)}
     for name, data in written.items():
         files.replace_file(path / name, data)
     files.write_manifest(path)

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 
 from seqdemo.checkpoints.folder import ON_DISK, parse_json
 from seqdemo.errors import InputError, shown
+from seqdemo.network.packed import in_levels
 
 DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "I8": torch.int8}
 EXPONENT = {torch.float16: ("<u2", 0x7C00), torch.bfloat16: ("<u2", 0x7F80), torch.float32: ("<u4", 0x7F800000)}
 AT_ONCE = 1 << 18  # numbers looked at together
 MAX_HEADER = 1024 * 1024
 SCALE = ".scale"  # after the name of a matrix in int8: its scales
-LEVELS = 127  # of int8, up and down
 LEAST_COLUMNS = 16  # of a matrix in int8: with fewer a scale for each row is not worth its bytes
-MOST_SCALE = 65504.0 / LEVELS  # no weight is larger than half precision allows
+MOST_SCALE = 65504.0 / 127  # of int8's 127 levels: no weight is larger than half precision allows
 
 
 class Stored(NamedTuple):
@@ -52,16 +52,10 @@ def to_bytes(tensors: dict[str, Tensor], file: str, precision: str = "float16") 
         if not bool(torch.isfinite(half).all()):
             raise InputError(f"{file}: {name} has values that half precision cannot hold (NaN, infinite, or beyond 65504).")
         if precision == "int8" and half.dim() == 2 and half.shape[1] >= LEAST_COLUMNS:
-            kept[name], kept[name + SCALE] = in_bytes(tensor.detach().to("cpu", torch.float32))
+            kept[name], kept[name + SCALE] = in_levels(tensor.detach().to("cpu", torch.float32))
         else:
             kept[name] = half
     return safetensors_bytes(kept, {"format": "pt"})
-
-
-def in_bytes(rows_OI: Tensor) -> tuple[Tensor, Tensor]:
-    """w_oi = s_o q_oi: the whole numbers q from -127 to 127, and the scales s. A row of zeros has scale 0."""
-    scale_O = rows_OI.abs().amax(1) / LEVELS
-    return (rows_OI / scale_O[:, None]).nan_to_num(0.0).round().to(torch.int8), scale_O
 
 
 def format_of(stored: dict[str, Stored]) -> int:

@@ -136,6 +136,12 @@ class BFloat16(Packed):
         return y if b is None else y.add_(b)
 
 
+def in_levels(rows_OI: Tensor) -> tuple[Tensor, Tensor]:
+    """w_oi = s_o q_oi: the whole numbers q from -127 to 127 in int8, and the scales s of the rows."""
+    scale_O = rows_OI.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / LEVELS
+    return (rows_OI / scale_O[:, None]).round().to(torch.int8), scale_O
+
+
 class Int8(Packed):
     """w_oi = s_o q_oi,  x_i = m / 127 q_i,  q whole numbers from -127 to 127:  y_o = m / 127 s_o sum_i q_oi q_i + b_o
 
@@ -146,8 +152,8 @@ class Int8(Packed):
     precision = "int8"
 
     def pack(self, rows_OI: Tensor) -> None:
-        self.scale_O = rows_OI.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / LEVELS
-        self.packed = torch.ops.onednn.qlinear_prepack((rows_OI / self.scale_O[:, None]).round().to(torch.int8), None)
+        codes_OI, self.scale_O = in_levels(rows_OI)
+        self.packed = torch.ops.onednn.qlinear_prepack(codes_OI, None)
         self.product_scale_O, self.no_shift_O = self.scale_O / LEVELS, torch.zeros(self.outputs, dtype=torch.int32)
 
     def rows(self) -> Tensor:
