@@ -277,7 +277,8 @@ def worded_prices(
 def badge(
     edit: Edit, change: float, gaps_T: Sequence[float], target: Sequence[int], given: int, greedy: float | None, noun: str
 ) -> Badge:
-    """What a word costs at its place and in the whole output, whose log probability differs by `change` from that without it."""
+    """What a word costs at its place and in the whole output. `change` is the log probability of the output minus that of the
+    output without the word."""
     places = [place for place in places_of(edit, target, given) if place < len(gaps_T)]
     here = sum(gaps_T[place] for place in places) if places else None
     told = (

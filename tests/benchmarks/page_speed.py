@@ -45,7 +45,7 @@ WORDS = (
 IDLE = "window.seqdemo.page.asker.idle()"
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
-# Notes in `window.stands` when the worked result is on screen.
+# Writes the time at which the worked result is on screen into `window.stands`.
 STANDS = """const stand = () => {
   if (!document.querySelector('.s-column .s-line, .s-compare tbody')) return;
   watcher.disconnect();
@@ -128,7 +128,7 @@ class Bench:
         return page
 
     def stands(self, page: Any, path: str) -> float:
-        """When the worked result of a fresh visit stands on screen, in milliseconds since its beginning."""
+        """Milliseconds from the start of a fresh visit until the worked result is on screen."""
         page.add_init_script(STANDS)
         page.goto(f"{self.address}/{path}", wait_until="commit")  # the default waits for Gradio's own scripts
         return float(page.wait_for_function("window.stands").json_value())

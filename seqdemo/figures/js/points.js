@@ -1,4 +1,4 @@
-// A canvas of points that are told one at a time: the one under the pointer, or the next one by an arrow key, which is spoken, too.
+// A canvas of points. It describes one point at a time: the one under the pointer or, aloud as well, the one an arrow key moves to.
 import { el, tip } from "./core.js";
 
 const MOVES = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };

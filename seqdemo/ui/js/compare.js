@@ -72,7 +72,7 @@ export class ColumnView {
     this.showOptions(set);
   }
 
-  // Below all else: open in one column only, they leave what is alike side by side, and no hole in the other column.
+  // The options come last: opening them in one column moves nothing else and leaves no hole in the other column.
   showOptions(set) {
     const { setup } = this.bench;
     const { spec, side } = this;

@@ -153,7 +153,7 @@ export class TextPanel {
   find(key, what) {
     if (!this.gate() || this.gate().which) return undefined; // not all units are loaded
     const measured = this.measured();
-    if (measured[key]) return this.choose({ layer: measured[key].layer, unit: measured[key].unit }, `The unit that follows ${what}`);
+    if (measured[key]) return this.choose({ layer: measured[key].layer, unit: measured[key].unit }, `The unit that tells ${what}`);
     const other = this.bench.setup.checkpoints.find((card) => card.units && card.units[key]);
     return Object.keys(measured).length && other ? this.offer(other, key, what) : this.search(key, what);
   }
@@ -185,13 +185,13 @@ export class TextPanel {
       if (Math.abs(r) > Math.abs(value)) [best, value] = [unit, r];
     }
     if (!value) {
-      this.offered = `In this text nothing shows ${what}: add some and try again.`;
+      this.offered = `Nothing in this text shows ${what}. Type more text and try again.`;
       this.notes();
       return;
     }
-    const note = `In this text unit ${best} tells best ${what} (correlation ${signed(value, 2)}). On so little text that may be chance: change the text and see whether it holds.`;
+    const note = `In this text unit ${best} is the one that best tells ${what} (correlation ${signed(value, 2)}). On so little text that may be chance: change the text and see whether it holds.`;
     this.found = { unit: best, trace: column.trace, note };
-    this.choose({ layer, unit: best }, `The unit that follows ${what}`);
+    this.choose({ layer, unit: best }, `The unit that tells ${what}`);
     this.notes();
   }
 
