@@ -12,11 +12,20 @@ function measures(lead, rows, verdict, name = "") {
 
 const NO_EXPLANATION = "It is still no explanation: other positions may tell the model the same.";
 
+const BY_CHANCE = 3; // points by which two shares of some 600 phrases may differ by chance
+
+/** What the map's share is worth beside that of the picture's middle, in which things mostly stand. */
+export function besideTheMiddle(map, middle) {
+  if (map < middle - BY_CHANCE) return "Things in photographs mostly stand in the middle: pointing there every time is right more often than this map.";
+  if (map <= middle + BY_CHANCE) return "Things in photographs mostly stand in the middle: pointing there every time is right about as often as this map.";
+  return "The map points into the box more often than the middle of the picture does.";
+}
+
 // Boxes that people drew around what a phrase names, against the middle of the picture.
 function ofPhotographs(found) {
   return measures(`People drew boxes around the things that ${found.phrases} phrases of captions name. How often the heaviest cell lies in the box:`,
     [["the map of the word that names it", found.word], ["the middle of the picture, every time", found.centre], ["the mean map of the caption", found.mean_map]],
-    found.word - found.centre < 10 ? "Things in photographs mostly stand in the middle; the map knows little more than that. It is no explanation." : "The map points better than the middle of the picture does. It is still no explanation.");
+    `${besideTheMiddle(found.word, found.centre)} A map is no explanation: other cells may tell the model the same.`);
 }
 
 // Of a Transformer, of which the figures above are those of the mean of its heads.
