@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import gradio as gr
 import httpx
@@ -435,6 +437,12 @@ def test_a_shared_link_shows_the_project_s_own_words(path: str, title: str) -> N
     )
     assert picture and assets.served(picture[2])
     assert shown.count("og:title") == 2 and f'content="seqdemo: {title}' in shown
+
+
+def test_a_page_brings_its_own_icon() -> None:
+    shown = drawn_early(b"<head></head><gradio-app>").decode()
+    (icon,) = re.findall('<link rel="icon" [^>]*href="data:image/svg[+]xml,([^"]+)"', shown)
+    assert len(ElementTree.fromstring(unquote(icon))) == 9
 
 
 def test_a_program_must_say_which_language_it_wants(client: Any) -> None:
