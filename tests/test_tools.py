@@ -182,15 +182,46 @@ def test_without_any_browser_the_tests_still_run_and_it_is_said(
     assert "browser tests will be skipped" in capsys.readouterr().err
 
 
-def test_root_on_debian_gets_chromium_from_apt(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(environment, "find_browser", iter([None, "/usr/bin/chromium"]).__next__)
+SHELL, WHOLE = "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"
+
+
+@pytest.mark.parametrize(
+    ("there", "installed"),
+    [
+        ([None, SHELL], ["chromium-headless-shell"]),
+        ([None, None, WHOLE], ["chromium-headless-shell", "chromium"]),  # a system that has no such package
+        ([WHOLE, SHELL], ["chromium-headless-shell"]),
+        ([SHELL], []),
+    ],
+)
+def test_root_on_debian_gets_a_headless_shell_from_apt_or_else_chromium_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: list[str | None], installed: list[str]
+) -> None:
+    asked: list[list[str]] = []
+    found = list(there)
+    monkeypatch.setattr(environment, "FOLDER", tmp_path)
+    monkeypatch.delenv("SEQDEMO_BROWSER", raising=False)
+    monkeypatch.setattr(environment, "find_browser", lambda: found.pop(0) if len(found) > 1 else found[0])
     monkeypatch.setattr(environment.os, "geteuid", lambda: 0)
     monkeypatch.setattr(environment.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(environment.subprocess, "run", lambda command, **_: asked.append(command))
     environment.fill_browser()
-    assert [command[:2] for command in asked] == [["apt-get", "update"], ["apt-get", "install"]]
-    assert "chromium" in asked[1]
+    assert [command[1] for command in asked] == ["update"] * bool(installed) + ["install"] * len(installed)
+    assert [command[5] for command in asked[1:]] == installed
+    environment.fill_browser()
+    assert len(asked) == len(installed) + bool(installed)
+
+
+def test_a_browser_that_is_named_or_that_no_package_can_replace_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment.subprocess, "run", lambda command, **_: pytest.fail(f"{command} was run"))
+    monkeypatch.setattr(environment, "is_filled", lambda what: False)
+    monkeypatch.setattr(environment, "find_browser", lambda: WHOLE)
+    monkeypatch.delenv("SEQDEMO_BROWSER", raising=False)
+    monkeypatch.setattr(environment.os, "geteuid", lambda: 1000)
+    environment.fill_browser()
+    monkeypatch.setattr(environment.os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SEQDEMO_BROWSER", WHOLE)
+    environment.fill_browser()
 
 
 def test_the_wheel_holds_library_command_line_and_training_and_no_weights(tmp_path: Path, root: Path) -> None:
