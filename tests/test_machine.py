@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -98,11 +99,11 @@ linear = torch.nn.Linear(64, 64)
 for rows in range(10, 110):
     learn(rows)
 machine.give_back()
-before = machine.resident()
+before = machine.own_memory()
 for rows in range(110, 310):
     learn(rows)
 machine.give_back()
-print(machine.resident() - before)
+print(machine.own_memory() - before)
 """
 
 
@@ -111,3 +112,12 @@ def test_batches_of_many_shapes_do_not_fill_the_memory() -> None:
     """By the limits that oneDNN and PyTorch set themselves it would be 230 MB."""
     run = subprocess.run([sys.executable, "-c", MANY_SHAPES], capture_output=True, text=True, check=True)
     assert int(run.stdout) < 20e6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux reports")
+def test_mapped_files_are_no_memory_of_one_s_own(tmp_path: Path) -> None:
+    np.save(tmp_path / "features.npy", np.zeros(25_000_000))
+    before = machine.own_memory()
+    features = np.load(tmp_path / "features.npy", mmap_mode="r")
+    assert features.sum() == 0
+    assert machine.own_memory() - before < 50e6

@@ -17,8 +17,8 @@ from seqdemo.errors import InputError
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
 KEPT = ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 2**24))
-MUCH = 1.2e9  # bytes
-CACHES, SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"), "64"  # more than a step allocates
+MUCH = 2.5e9  # bytes, more than a step of any recipe needs: what is returned after a step is asked for again by the next
+CACHES, SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"), "64"
 CPUINFO = Path("/proc/cpuinfo")
 
 
@@ -70,14 +70,15 @@ def set_up_memory() -> None:
 
 def give_back(above: float = 0) -> None:
     """Return free memory to the system once more than this is held: batches of many shapes fragment it."""
-    if sys.platform == "linux" and resident() > above:
+    if sys.platform == "linux" and own_memory() > above:
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
 
 
-def resident() -> int:
-    """The memory of this process, in bytes."""
+def own_memory() -> int:
+    """The memory of this process in bytes, without that of mapped files, which no trimming returns."""
     with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        _, resident, shared = map(int, file.read().split()[:3])
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 def product_precision(device: torch.device) -> str:
