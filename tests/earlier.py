@@ -15,9 +15,6 @@ EARLIER = {
     "b7de29342f9e0c03",  # captioner
     "2c566b307426708e",  # captioner-plain
     "6664ee6256ef3e6f",  # lm-c
-    "07d9502cba189743",  # lm-tolstoy
-    "de9eb722210d5e4d",  # translator-de-en
-    "285594e774a4a5d8",  # translator-de-en-plain
     *ANOTHER_SHAPE,
 }
 
