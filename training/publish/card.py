@@ -151,7 +151,7 @@ def front_matter(config: Config, metrics: Metrics) -> ModelCardData:
         tags=[
             "seqdemo",
             *filter(None, [FORMER.get(config["task"])]),
-            *kinds(config["model"]),
+            *map(str.lower, kinds(config["model"])),
             "beam-search",
             "interpretability",
         ],
@@ -161,7 +161,7 @@ def front_matter(config: Config, metrics: Metrics) -> ModelCardData:
 
 
 def kinds(model: dict[str, Any]) -> list[str]:
-    return ["transformer"] if model["decoder"] == TRANSFORMER else ["recurrent", model["cell"].removesuffix("-b")]
+    return ["Transformer"] if model["decoder"] == TRANSFORMER else ["recurrent", model["cell"].removesuffix("-b")]
 
 
 def languages(config: Config) -> list[str]:
