@@ -158,3 +158,11 @@ def test_an_image_encoder_gives_one_state_a_cell_and_a_pooled_summary() -> None:
     pooled = torch.tanh(grid_BSC.mean(1) @ encoder.summary.weight.T + encoder.summary.bias)
     assert torch.allclose(memory.summary_BH, pooled, atol=1e-6)
     assert not any(value.requires_grad for value in cnn.parameters())
+
+
+def test_training_drops_the_same_channels_of_a_photograph_in_all_cells() -> None:
+    encoder = ImageEncoder(small_config(encoder="image", cnn="efficientnet-lite0", dropout=0.5), Halves(), 5).train()
+    alike_BSC = torch.randn(8, 1, 5).expand(-1, 4, -1)
+    states_BSH = encoder(alike_BSC).memory.states_BSH
+    assert torch.equal(states_BSH, states_BSH[:, :1].expand_as(states_BSH))
+    assert not torch.allclose(states_BSH, encoder.eval()(alike_BSC).memory.states_BSH)
