@@ -525,7 +525,7 @@ def test_beside_an_alignment_stands_how_often_it_looks_at_the_right_place(visit:
     page = visit.come("#tab=alignment")
     told = page.inner_text("#s-panel-alignment .s-trust")
     assert "37.7 %" in told and "3,533 sure links" in told and told.count("How far to trust the map") == 1
-    assert "That is the mean of 2 heads. By itself, layer 1, head 1 aligns best: 30.5 % wrong or missed." in told
+    assert "That is the mean of 2 heads. By itself, layer 2, head 2 aligns best: 30.5 % wrong or missed." in told
     page = visit.come("transliterate#tab=alignment")
     visit.settle()
     told = page.inner_text("#s-panel-alignment .s-trust")

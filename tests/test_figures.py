@@ -149,8 +149,8 @@ def test_every_head_and_the_attention_of_either_side_to_itself_can_be_drawn() ->
     shapes = {"decoder.0.cross": (steps, states), "encoder.0.self": (states, states), "decoder.0.self": (steps, steps)}
     seen = {f"{name}.{head}": rng.random(shape, dtype="float32") for name, shape in shapes.items() for head in range(2)}
     drawing = figures.alignment(dataclasses.replace(trace, seen=seen))
-    of = "layer 0, head"
-    told = ["mean", f"{of} 0", f"{of} 1", f"reading, {of} 0", f"reading, {of} 1", f"writing, {of} 0", f"writing, {of} 1"]
+    of = "layer 1, head"
+    told = ["mean", f"{of} 1", f"{of} 2", f"reading, {of} 1", f"reading, {of} 2", f"writing, {of} 1", f"writing, {of} 2"]
     assert [head["name"] for head in drawing.payload["heads"]] == told
     names = [
         [len(drawn(drawing, f"alignmentGrid(payload, {head}).{axis}.names")) for axis in ("rows", "columns")]

@@ -74,6 +74,7 @@ def test_twins_are_told_apart_and_the_nearest_comes_first(tmp_path: Path) -> Non
         "b-each": "LSTM, no attention, context each step",
     }
     assert {cards[name]["without"] for name in ("soft", "hard", "before")} == {"b-each"}
+    assert [cards[name]["with"] for name in ("a-once", "b-each", "soft")] == ["before", "before", ""]
     assert {card["name"] for card in Catalogue(tmp_path).setup("caption")["checkpoints"]} == set(shapes)
 
 
@@ -87,7 +88,7 @@ def test_the_head_that_aligns_best_is_told_beside_the_map() -> None:
     assert looking_of({"looking": {"right": {"0": 91.0}, "words": 9, "heads": heads, "best_head": "1.0"}}) == {
         "words": 9,
         "right": {"0": 91.0},
-        "best": {"name": "layer 1, head 0", "share": 99.25, "of": 3},
+        "best": {"name": "layer 2, head 1", "share": 99.25, "of": 3},
         "languages": {},
     }
     assert "best" not in (looking_of({"looking": {"right": {"0": 91.0}, "words": 9}}) or {})

@@ -116,8 +116,13 @@ def heads_payload(trace: Trace) -> dict[str, Any]:
         for name in names:
             _, layer, _, head = name.split(".")
             weights = packed(trace.seen[name], "float32")
-            heads.append({"name": f"{told}layer {layer}, head {head}", "weights": weights, **({"own": own} if own else {})})
+            heads.append({"name": told + head_name(layer, head), "weights": weights, **({"own": own} if own else {})})
     return {"heads": heads}
+
+
+def head_name(layer: str, head: str) -> str:
+    """An attention head as a person says it: layers and heads count from 1, in paths from 0."""
+    return f"layer {int(layer) + 1}, head {int(head) + 1}"
 
 
 def own_heads(trace: Trace, part: str) -> list[str]:

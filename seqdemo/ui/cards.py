@@ -8,6 +8,7 @@ from typing import Any
 from seqdemo.config import LANGUAGE_NAMES, ModelConfig, from_json
 from seqdemo.figures.lengths import length_points
 from seqdemo.figures.metrics import SCORE_OF_TASK, interval_of
+from seqdemo.figures.payloads import head_name
 from seqdemo.findings import told
 from seqdemo.presets import presets
 from seqdemo.ui.sizes import sizes
@@ -43,6 +44,7 @@ def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[
         "pair": [config.get("source_language", ""), only],
         "revision": "",
         "without": "",
+        "with": "",
         "curves": curves_of(metrics),
         "units": units_of(metrics),
         "nats": metrics.get("text", {}).get("nats_per_character"),
@@ -161,7 +163,7 @@ def best_head(found: dict[str, Any]) -> dict[str, Any]:
         return {}
     layer, head = found["best_head"].split(".")
     share = found["heads"][found["best_head"]]
-    return {"best": {"name": f"layer {layer}, head {head}", "share": share, "of": len(found["heads"])}}
+    return {"best": {"name": head_name(layer, head), "share": share, "of": len(found["heads"])}}
 
 
 def units_of(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -204,20 +204,25 @@ def _mark(manifest: dict[str, Any]) -> str:
 
 
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
-    """Note for each checkpoint with attention one without it, of the same task, languages and cell, that sees the context at
-    each step if there is one."""
-    for card in cards.values():
-        if not card["attention"]:
-            continue
-        alike = [
-            c
-            for c in cards.values()
-            if not c["attention"] and (c["task"], c["pair"], c["languages"]) == (card["task"], card["pair"], card["languages"])
-        ]
-        alike.sort(
-            key=lambda c: (c["title"].split(",")[0] != card["title"].split(",")[0], EACH_STEP not in c["title"], c["name"])
-        )
-        card["without"] = alike[0]["name"] if alike else ""
+    """Note beside each checkpoint with attention one without it, and the other way round."""
+    attending = [card for card in cards.values() if card["attention"]]
+    others = [card for card in cards.values() if not card["attention"]]
+    for card in attending:
+        card["without"] = _likest(card, others)
+    for card in others:
+        card["with"] = _likest(card, [other for other in attending if other["without"] == card["name"]] or attending)
+
+
+def _likest(card: dict[str, Any], among: list[dict[str, Any]]) -> str:
+    """The name of the most similar of these that has learnt the same; without attention rather one that sees the context at each
+    step."""
+    alike = [other for other in among if all(other[key] == card[key] for key in ("task", "pair", "languages"))]
+    alike.sort(key=lambda other: (_cell(other) != _cell(card), EACH_STEP not in other["title"], other["name"]))
+    return alike[0]["name"] if alike else ""
+
+
+def _cell(card: dict[str, Any]) -> str:
+    return str(card["title"].split(",")[0])
 
 
 def opening(examples: list[dict[str, Any]]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ export class AttentionPanel {
     const spec = columnOf(bench.state, "B");
     const known = bench.setup.checkpoints.find((item) => item.name === spec.checkpoint) || {};
     const twin = bench.setup.checkpoints.find((item) => item.name === known.without);
-    const partner = bench.setup.checkpoints.find((item) => item.without === spec.checkpoint);
+    const partner = bench.setup.checkpoints.find((item) => item.name === known.with);
     const other = twin ? [button(`Use “${twin.title}” in B`, () => bench.attentionOff(), { class: "s-primary", "data-key": "twin" })]
       : partner ? [el("p", { class: "s-muted" }, `B uses “${known.title}”, which has no attention.`), button(`Back to “${partner.title}”`, () => bench.setCheckpoint("B", partner.name), { "data-key": "twin" })]
       : [el("p", { class: "s-muted" }, "No model trained without attention is loaded for this one.")];
