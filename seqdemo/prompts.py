@@ -22,14 +22,18 @@ CAPTION_LIMIT = 40
 COMPLETION_LIMIT = 120
 USUAL_PIECES = 40  # few training sentences are longer
 SENTENCE_END = re.compile(r"[^\W\d_]{3,}[.!?…]+[\"'»“”)]*\s+[\"'«„“(]*[A-ZÄÖÜ]")
-# Frequent words of one language that the other does not have.
+# Frequent words of one language that are no words of the other.
 ENGLISH = {
-    "the", "and", "is", "are", "were", "of", "to", "that", "this", "with", "you", "have", "they", "he", "she", "it", "my",
-    "your", "we", "for", "what", "there", "on", "at",
+    "a", "about", "and", "are", "at", "be", "because", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from",
+    "go", "going", "had", "has", "have", "he", "him", "how", "i", "if", "is", "it", "its", "like", "me", "my", "no", "of", "on",
+    "or", "our", "out", "she", "should", "some", "that", "the", "their", "them", "there", "they", "this", "to", "up", "very",
+    "we", "were", "what", "when", "where", "who", "why", "with", "would", "you", "your",
 }  # fmt: skip
 GERMAN = {
-    "der", "das", "und", "ist", "sind", "von", "zu", "dass", "mit", "du", "nicht", "sie", "er", "es", "ein", "eine", "einen",
-    "einem", "ich", "wir", "auf", "für", "im", "den", "dem", "des", "nach",
+    "aber", "als", "auch", "auf", "aus", "bei", "das", "dass", "dein", "dem", "den", "der", "des", "dich", "dir", "du", "ein",
+    "eine", "einem", "einen", "einer", "er", "es", "für", "habe", "haben", "hier", "ich", "ihn", "ihr", "im", "ist", "kann",
+    "kein", "keine", "mein", "mich", "mir", "mit", "nach", "nicht", "noch", "nur", "oder", "sehr", "sein", "sich", "sie", "sind",
+    "über", "um", "und", "uns", "unter", "von", "vor", "wenn", "wie", "wir", "wird", "zu", "zum", "zur",
 }  # fmt: skip
 
 
@@ -116,7 +120,7 @@ def unlike_training(checkpoint: Checkpoint, text: str) -> str:
     told = []
     words = re.findall(r"[^\W\d_]+", text.lower())
     english, german = (sum(word in common for word in words) for common in (ENGLISH, GERMAN))
-    if checkpoint.config.get("source_language") == "de" and english > german and 4 * english >= len(words):
+    if checkpoint.config.get("source_language") == "de" and english > german and 10 * english >= len(words):
         told.append("This looks like English, and the model reads German.")
     if SENTENCE_END.search(text.strip()):
         told.append("These are several sentences, and the model was trained on one at a time; give it one.")

@@ -405,8 +405,11 @@ def test_inputs_far_from_training_are_told_so(model: Maker, task: str, given: st
     [
         ("The dog runs across the meadow.", True),
         ("I love you", True),
+        ("I am going home because I am tired.", True),
+        ("A young man is carrying something in a large bag.", True),
         ("Ich liebe dich.", False),
         ("Was war das?", False),
+        ("Die Band Them war in der Stadt.", False),
         ("Er trägt ein T-Shirt mit der Aufschrift The Who.", False),
         ("Guten Morgen", False),
     ],
