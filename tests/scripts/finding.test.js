@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parting, unitNumber } from "../../seqdemo/figures/js/text.js";
 import { times } from "../../seqdemo/figures/js/core.js";
-import { exampleNote } from "../../seqdemo/ui/js/examples.js";
+import { exampleNote, inputNote } from "../../seqdemo/ui/js/examples.js";
 import { finding, walk } from "../../seqdemo/ui/js/finding.js";
 
 const NO_TREE = { children: new Map(), token: [], fate: [], missed: [] };
@@ -83,4 +83,12 @@ test("the note of an example leaves to the headline what the headline tells", ()
   const example = { title: "Greedy search differs from beam search", shows, references: ["He left."] };
   assert.equal(exampleNote({ ...example, kind: "greedy-beam" }), "Greedy search differs from beam search. A person wrote: “He left.”");
   assert.equal(exampleNote({ ...example, kind: "larger-beam" }), `${shows} A person wrote: “He left.”`);
+});
+
+test("what people wrote stays beside an input whatever the columns make of it", () => {
+  const example = { shows: "Greedy differs.", references: ["He left."], credit: "" };
+  const bench = (current, alike) => ({ currentExample: () => current, examplesOfInput: () => alike });
+  assert.equal(inputNote(bench(example, [example])), "Greedy differs. A person wrote: “He left.”");
+  assert.equal(inputNote(bench(undefined, [example])), "A person wrote: “He left.”");
+  assert.equal(inputNote(bench(undefined, [])), "");
 });

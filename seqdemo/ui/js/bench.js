@@ -301,9 +301,13 @@ export class Bench extends Lit {
 
   /** The example that the page shows unchanged, if any. */
   currentExample() {
-    const { text, example: photo } = this.state.input;
-    const given = (example) => (example.photo ? example.photo === photo : example.text === text);
-    return this.setup.examples.find((example) => given(example) && sameQuestion(withExample(example, this.setup)(this.state), this.state));
+    return this.examplesOfInput().find((example) => sameQuestion(withExample(example, this.setup)(this.state), this.state));
+  }
+
+  /** The examples with this input, whatever the columns make of it. */
+  examplesOfInput() {
+    const { text, example: photo, language } = this.state.input;
+    return this.setup.examples.filter((example) => (example.photo ? example.photo === photo : example.text === text) && (!example.language || example.language === language));
   }
 
   /** The sentence of an edit, from the server. */

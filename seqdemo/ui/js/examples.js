@@ -35,14 +35,24 @@ export class ExamplesView {
 // Kinds of examples whose facts the headline tells: what is likelier, by how much, and where the other search lost it.
 const IN_HEADLINE = ["written", "greedy-beam", "beam-optimum"];
 
+/** What is told of the input: of an example all, and what people wrote also when the columns have changed since. */
+export function inputNote(bench) {
+  const example = bench.currentExample();
+  return example ? exampleNote(example) : whoWrote(bench.examplesOfInput()[0]);
+}
+
 /** The note of an example, its reference answers, and the author of its picture. */
 export function exampleNote(example) {
-  if (!example) return "";
   const shows = IN_HEADLINE.includes(example.kind) && example.title ? `${example.title}.` : example.shows;
+  return [shows, whoWrote(example)].filter(Boolean).join(" ");
+}
+
+function whoWrote(example) {
+  if (!example) return "";
   const references = (example.references || []).slice(0, 2);
   const end = /[.!?…]$/.test(references.at(-1) || "") ? "" : ".";
   const people = references.length ? `A person wrote: ${references.map((text) => `“${text}”`).join("; another: ")}${end}` : "";
-  return [shows, people, example.credit].filter(Boolean).join(" ");
+  return [people, example.credit].filter(Boolean).join(" ");
 }
 
 /** The answer that the user wanted; it is scored beside the outputs. */

@@ -4,7 +4,7 @@ import { mountPhotograph } from "../../figures/js/photograph.js";
 import { patch } from "../../figures/js/patch.js";
 import { withView } from "./state.js";
 import { equations } from "./glossary.js";
-import { ExamplesView, exampleNote, WantedView } from "./examples.js";
+import { ExamplesView, inputNote, WantedView } from "./examples.js";
 import { sideSwitch } from "./panels.js";
 import { factsOf } from "./facts.js";
 import { howFar } from "./trust.js";
@@ -63,14 +63,14 @@ export class PhotoView {
     }
   }
 
-  // The photograph stays marked while it is shown; the example's note only while its question is unchanged.
+  // The photograph stays marked while it is shown; what the example shows only while its question is unchanged.
   state() {
     const { bench } = this;
     const { input } = bench.state;
     if (!input.photo) this.file.value = "";
     const example = bench.currentExample();
     const photo = example || bench.setup.examples.find((item) => !input.photo && item.photo === input.example);
-    this.shows.textContent = exampleNote(example);
+    this.shows.textContent = inputNote(bench);
     this.wanted.state();
     this.examples.show(photo);
   }

@@ -9,7 +9,7 @@ import { offers } from "./offers.js";
 import { columnOf } from "./state.js";
 import { StepsView } from "./steps.js";
 import { GatesPanel } from "./gates.js";
-import { ExamplesView, exampleNote, WantedView } from "./examples.js";
+import { ExamplesView, inputNote, WantedView } from "./examples.js";
 import { Bench } from "./bench.js";
 import { ColumnView } from "./compare.js";
 import { OverlayPanel, PhotoView } from "./overlay.js";
@@ -68,7 +68,7 @@ class InputView {
     if (this.language) this.language.value = language || setup.languages[0][0];
     const example = bench.currentExample();
     this.area.classList.toggle("s-code-input", setup.task === "complete" && /^ |\n/m.test(text));
-    this.shows.textContent = exampleNote(example);
+    this.shows.textContent = inputNote(bench);
     this.wanted.state();
     this.examples.show(example);
     const all = (card) => state.columns.every((column) => column.checkpoint === card.name);
