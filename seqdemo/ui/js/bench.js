@@ -307,7 +307,8 @@ export class Bench extends Lit {
   /** The examples with this input, whatever the columns make of it. */
   examplesOfInput() {
     const { text, example: photo, language } = this.state.input;
-    return this.setup.examples.filter((example) => (example.photo ? example.photo === photo : example.text === text) && (!example.language || example.language === language));
+    const given = (example) => (example.photo ? example.photo === photo : example.text === text);
+    return this.setup.examples.filter((example) => given(example) && withExample(example, this.setup)(this.state).input.language === language);
   }
 
   /** The sentence of an edit, from the server. */
