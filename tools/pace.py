@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # How many times as long as the loop of tests/benchmarks/calibration.py one worker would need for all the tests. When they have
 # grown, measure again on an idle machine: seconds of `python3 tools/test.py` x workers, by what `python -m
 # tests.benchmarks.calibration` says. (The processor time of a run is less: it leaves out most of the browser's.)
-LOOPS = 6_000
-WITH_COVERAGE = 1.25
+LOOPS = 5_000
+WITH_COVERAGE = 1.15
 MOST_WORKERS = 8  # each holds PyTorch, a model or two and sometimes a browser: about a gigabyte
 MOST_USED = 4  # of the workers, while the longest files run
 
