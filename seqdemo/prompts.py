@@ -22,7 +22,7 @@ CAPTION_LIMIT = 40
 COMPLETION_LIMIT = 120
 USUAL_PIECES = 40  # few training sentences are longer
 SENTENCE_END = re.compile(r"[^\W\d_]{3,}[.!?…]+[\"'»“”)]*\s+[\"'«„“(]*[A-ZÄÖÜ]")
-# Frequent words of one language that are no words of the other.
+# Frequent words of each language that do not exist in the other.
 ENGLISH = {
     "a", "about", "and", "are", "at", "be", "because", "been", "but", "by", "can", "could", "did", "do", "does", "for", "from",
     "go", "going", "had", "has", "have", "he", "him", "how", "i", "if", "is", "it", "its", "like", "me", "my", "no", "of", "on",

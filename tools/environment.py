@@ -169,8 +169,8 @@ def playwrights_browser() -> str | None:
 
 
 def fill_browser() -> None:
-    """Chromium by apt-get for root on Debian and Ubuntu, else Playwright's own; where neither works, a sentence. A headless shell
-    is preferred, as in `find_browser`; if another Chromium is there already, it is tried once."""
+    """Install a browser for the tests: for root on Debian and Ubuntu by apt-get, otherwise Playwright's own. If neither works,
+    say so. apt-get is asked for the headless shell first; where another Chromium is already installed, it is asked only once."""
     may_install = hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get") is not None
     found = find_browser()
     if found and (Path(found).name in SHELLS or "SEQDEMO_BROWSER" in os.environ or is_filled("browser") or not may_install):

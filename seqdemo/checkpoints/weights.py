@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from seqdemo.checkpoints.folder import ON_DISK, parse_json
 from seqdemo.errors import InputError, shown
-from seqdemo.network.packed import in_levels
+from seqdemo.network.packed import LEVELS, in_levels
 
 DTYPES = {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "I8": torch.int8}
 EXPONENT = {torch.float16: ("<u2", 0x7C00), torch.bfloat16: ("<u2", 0x7F80), torch.float32: ("<u4", 0x7F800000)}
@@ -23,7 +23,7 @@ AT_ONCE = 1 << 18  # numbers looked at together
 MAX_HEADER = 1024 * 1024
 SCALE = ".scale"  # after the name of a matrix in int8: its scales
 LEAST_COLUMNS = 16  # of a matrix in int8: with fewer a scale for each row is not worth its bytes
-MOST_SCALE = 65504.0 / 127  # of int8's 127 levels: no weight is larger than half precision allows
+MOST_SCALE = 65504.0 / float(LEVELS)  # no weight is larger than half precision allows
 
 
 class Stored(NamedTuple):

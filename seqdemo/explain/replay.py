@@ -49,7 +49,7 @@ def source_rows(source: Source, rows: int) -> tuple[Tensor, Tensor | None]:
 
 
 def inputs_of(*outputs: Sequence[int]) -> Tensor:
-    """What a decoder reads when it says these outputs, one per row: <bos>, then all tokens but the last."""
+    """What a decoder reads in order to say these outputs, one per row: <bos>, then all tokens but the last."""
     rows = [torch.tensor((BOS, *output[:-1]), dtype=torch.long) for output in outputs]
     return pad_sequence(rows, batch_first=True, padding_value=PAD)
 
@@ -190,7 +190,7 @@ def means_in(network: Network, source: Source, target: Sequence[int], edits: tup
 
 
 def clamped(edit: ClampGate) -> str:
-    """The path of what a clamp holds, as in the `seen` of a Trace."""
+    """The name in `Trace.seen` of the values that a clamp replaces."""
     direction = f".{edit.direction}" if edit.part == "encoder" else ""
     return f"{edit.part}.{edit.layer}{direction}.{edit.gate}"
 

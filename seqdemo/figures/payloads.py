@@ -121,7 +121,7 @@ def heads_payload(trace: Trace) -> dict[str, Any]:
 
 
 def head_name(layer: str, head: str) -> str:
-    """An attention head as a person says it: layers and heads count from 1, in paths from 0."""
+    """The name of an attention head for people, who count from 1; its path counts from 0."""
     return f"layer {int(layer) + 1}, head {int(head) + 1}"
 
 

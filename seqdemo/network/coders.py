@@ -147,9 +147,9 @@ class ImageEncoder(nn.Module):
             return self.cnn(pictures_B3XY).flatten(2).transpose(1, 2)  # type: ignore[no-any-return]
 
     def forward(self, grid_BSC: Tensor) -> Encoded:
-        """A channel that is dropped is dropped in all cells. If each cell dropped its own, the mean of many cells would lose
-        almost nothing and a single cell much: attention would learn to look everywhere."""
-        grid_BSC = grid_BSC * F.dropout(torch.ones_like(grid_BSC[:, :1]), self.dropout, self.training)
+        """Dropout leaves out a channel in all cells or in none. If each cell lost channels of its own, the mean of many cells
+        would lose almost nothing and a single cell much, so attention would learn to look everywhere."""
+        grid_BSC = F.dropout1d(grid_BSC.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
         mask_BS = torch.ones(grid_BSC.shape[:2], dtype=torch.bool, device=grid_BSC.device)
         memory = Memory(tanh(self.states(grid_BSC)), mask_BS, tanh(self.summary(grid_BSC.mean(1))))
         return Encoded(memory, {})

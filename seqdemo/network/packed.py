@@ -137,7 +137,7 @@ class BFloat16(Packed):
 
 
 def in_levels(rows_OI: Tensor) -> tuple[Tensor, Tensor]:
-    """w_oi = s_o q_oi: the whole numbers q from -127 to 127 in int8, and the scales s of the rows."""
+    """A matrix rounded to int8, w_oi = s_o q_oi: the whole numbers q from -127 to 127, and a scale s for each row."""
     scale_O = rows_OI.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / LEVELS
     return (rows_OI / scale_O[:, None]).round().to(torch.int8), scale_O
 

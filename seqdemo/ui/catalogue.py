@@ -204,7 +204,7 @@ def _mark(manifest: dict[str, Any]) -> str:
 
 
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
-    """Note beside each checkpoint with attention one without it, and the other way round."""
+    """Write into each card the name of its twin: of a model with attention one without it, and the reverse."""
     attending = [card for card in cards.values() if card["attention"]]
     others = [card for card in cards.values() if not card["attention"]]
     for card in attending:
@@ -214,8 +214,8 @@ def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
 
 
 def _likest(card: dict[str, Any], among: list[dict[str, Any]]) -> str:
-    """The name of the most similar of these that has learnt the same; without attention rather one that sees the context at each
-    step."""
+    """The name of the checkpoint in `among` that is most similar to this one and does the same task in the same languages, or ''.
+    A model that sees the context at each step is preferred to one that sees it once."""
     alike = [other for other in among if all(other[key] == card[key] for key in ("task", "pair", "languages"))]
     alike.sort(key=lambda other: (_cell(other) != _cell(card), EACH_STEP not in other["title"], other["name"]))
     return alike[0]["name"] if alike else ""

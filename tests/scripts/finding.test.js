@@ -87,8 +87,7 @@ test("the note of an example leaves to the headline what the headline tells", ()
 
 test("what people wrote stays beside an input whatever the columns make of it", () => {
   const example = { shows: "Greedy differs.", references: ["He left."], credit: "" };
-  const bench = (current, alike) => ({ currentExample: () => current, examplesOfInput: () => alike });
-  assert.equal(inputNote(bench(example, [example])), "Greedy differs. A person wrote: “He left.”");
-  assert.equal(inputNote(bench(undefined, [example])), "A person wrote: “He left.”");
-  assert.equal(inputNote(bench(undefined, [])), "");
+  assert.equal(inputNote(example, [example]), "Greedy differs. A person wrote: “He left.”");
+  assert.equal(inputNote(undefined, [example]), "A person wrote: “He left.”");
+  assert.equal(inputNote(undefined, []), "");
 });

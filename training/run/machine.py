@@ -17,7 +17,7 @@ from seqdemo.errors import InputError
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
 KEPT = ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1), (M_TOP_PAD, 2**24))
-MUCH = 2.5e9  # bytes, more than a step of any recipe needs: what is returned after a step is asked for again by the next
+MUCH = 2.5e9  # bytes; a step of any recipe needs less, and memory returned after a step must be requested again in the next
 CACHES, SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"), "64"
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -75,7 +75,7 @@ def give_back(above: float = 0) -> None:
 
 
 def own_memory() -> int:
-    """The memory of this process in bytes, without that of mapped files, which no trimming returns."""
+    """The memory of this process in bytes. Mapped files do not count, because trimming cannot return them."""
     with open("/proc/self/statm", "rb") as file:
         _, resident, shared = map(int, file.read().split()[:3])
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE")

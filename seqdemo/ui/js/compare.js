@@ -72,7 +72,7 @@ export class ColumnView {
     this.showOptions(set);
   }
 
-  // The options come last: opening them in one column moves nothing else and leaves no hole in the other column.
+  // The options come last, so that opening them in one column moves nothing else and leaves no gap in the other.
   showOptions(set) {
     const { setup } = this.bench;
     const { spec, side } = this;

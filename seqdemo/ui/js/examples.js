@@ -35,10 +35,12 @@ export class ExamplesView {
 // Kinds of examples whose facts the headline tells: what is likelier, by how much, and where the other search lost it.
 const IN_HEADLINE = ["written", "greedy-beam", "beam-optimum"];
 
-/** What is told of the input: of an example all, and what people wrote also when the columns have changed since. */
-export function inputNote(bench) {
-  const example = bench.currentExample();
-  return example ? exampleNote(example) : whoWrote(bench.examplesOfInput()[0]);
+/**
+ * The whole note of an example; once its columns have changed, only what people wrote.
+ * @param {any} example the current one, if any @param {any[]} alike the examples with the same input
+ */
+export function inputNote(example, alike) {
+  return example ? exampleNote(example) : whoWrote(alike[0]);
 }
 
 /** The note of an example, its reference answers, and the author of its picture. */

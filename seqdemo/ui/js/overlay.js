@@ -63,14 +63,14 @@ export class PhotoView {
     }
   }
 
-  // The photograph stays marked while it is shown; what the example shows only while its question is unchanged.
+  // The photograph stays marked while it is shown. The example's own note goes when its question changes.
   state() {
     const { bench } = this;
     const { input } = bench.state;
     if (!input.photo) this.file.value = "";
     const example = bench.currentExample();
     const photo = example || bench.setup.examples.find((item) => !input.photo && item.photo === input.example);
-    this.shows.textContent = inputNote(bench);
+    this.shows.textContent = inputNote(example, bench.examplesOfInput());
     this.wanted.state();
     this.examples.show(photo);
   }

@@ -68,7 +68,7 @@ class InputView {
     if (this.language) this.language.value = language || setup.languages[0][0];
     const example = bench.currentExample();
     this.area.classList.toggle("s-code-input", setup.task === "complete" && /^ |\n/m.test(text));
-    this.shows.textContent = inputNote(bench);
+    this.shows.textContent = inputNote(example, bench.examplesOfInput());
     this.wanted.state();
     this.examples.show(example);
     const all = (card) => state.columns.every((column) => column.checkpoint === card.name);
