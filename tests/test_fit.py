@@ -366,16 +366,16 @@ def test_label_smoothing_takes_a_share_for_all_words() -> None:
 def test_with_scheduled_sampling_a_model_reads_its_own_words(tmp_path: Path) -> None:
     run = new_run(tmp_path, replace(WORDS, sampled=1.0, model={**SIZES, "dropout": 0.0}))
     batch = next(iter(run.task.epoch(0)))
-    run.task.scheduled = 1.0
+    run.task.done = 1.0
     read_BT = run.task.own_guesses(run.model, batch)
     said_BT = run.model(batch.source, batch.mask_BS, batch.target_in_BT).argmax(2)
     assert (read_BT[:, 0] == BOS).all() and torch.equal(read_BT[:, 1:], said_BT[:, :-1])
-    run.task.scheduled = 0.5
+    run.task.done = 0.5
     share = (run.task.own_guesses(run.model, batch) != batch.target_in_BT)[:, 1:].float().mean()
     assert 0.3 < share < 0.7
     run.progress.step = run.steps // 2
     run.step(batch)
-    assert run.task.scheduled == pytest.approx(0.5, abs=0.05), "the share grows from 0 to `sampled`"
+    assert run.task.done == pytest.approx(0.5, abs=0.05), "the share grows from 0 to `sampled`"
 
 
 def test_rows_beyond_those_of_a_batch_do_not_count() -> None:

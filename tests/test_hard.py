@@ -100,14 +100,14 @@ def test_returns_count_the_words_from_a_draw_on() -> None:
 
 def task_for(recipe: Any) -> PairTask:
     task = PairTask.__new__(PairTask)
-    task.recipe, task.scheduled, task.baseline = recipe, 0.0, None
+    task.recipe, task.baseline = recipe, None
     return task
 
 
 @AFTER_AND_BEFORE
 def test_it_is_trained_and_its_baseline_is_carried(decoder: str) -> None:
     torch.manual_seed(0)
-    task = task_for(SimpleNamespace(spread=0.5, reinforce=0.5, entropy=0.01))
+    task = task_for(SimpleNamespace(spread=0.5, reinforce=0.5, entropy=0.01, sampled=0.0, rewarded=0.0))
     model, batch, losses = small(decoder=decoder, hard=True), batch_of(), []
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(12):

@@ -30,6 +30,7 @@ class Recipe:
     label_smoothing: float = 0.0
     average: float = 0.0  # decay of the running average of the weights; 0: none
     sampled: float = 0.0  # scheduled sampling: share of inputs that are the model's own guess, at the end of training
+    rewarded: float = 0.0  # captions: share of the steps, the last ones, that learn from the CIDEr of the model's own outputs
     spread: float = 0.0  # weight of a penalty on attention that favours some states over the whole sentence; 0: none
     reinforce: float = 0.0  # hard attention: weight of the loss of the drawn positions
     entropy: float = 0.0  # hard attention: weight of the reward for an undecided distribution

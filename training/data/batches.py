@@ -31,6 +31,7 @@ class Batch(NamedTuple):
     mask_BS: Tensor | None
     target_in_BT: Tensor
     target_out_BT: Tensor
+    rows_B: Tensor | None = None  # which examples these are
 
     @property
     def tokens(self) -> int:
@@ -138,7 +139,8 @@ class Pairs:
 
         def make(index: int) -> Batch:
             target_BT = pad([targets[row] for row in groups[index]])
-            return Batch(*sources.stack(groups[index].tolist()), target_BT[:, :-1], target_BT[:, 1:])
+            rows_B = torch.from_numpy(groups[index])
+            return Batch(*sources.stack(groups[index].tolist()), target_BT[:, :-1], target_BT[:, 1:], rows_B)
 
         return Epoch(len(groups), make)
 

@@ -10,8 +10,8 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -20,9 +20,10 @@ from sacrebleu.metrics.chrf import CHRF
 CAPTION_TOKENS = re.compile(r"\w+(?:['’-]\w+)*")
 CAPTION_TOKENISATION = "lower-cased; words are runs of letters and digits, joined by ' or -; other signs are dropped"
 CIDER_SIGMA = 6.0
+LONGEST_NGRAM = 4
 
 Box = Sequence[float]
-Ngrams = Counter[tuple[str, ...]]
+Ngram = tuple[str, ...]
 
 
 def streams(references: Sequence[Sequence[str]]) -> Any:
@@ -105,42 +106,61 @@ def cider(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
 
 
 def cider_each(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    """One CIDEr-D value a caption.
+    """One CIDEr-D value a caption."""
+    judge = Cider([[caption_words(reference) for reference in accepted] for accepted in references])
+    return [judge.value(caption_words(output), row) for row, output in enumerate(outputs)]
+
+
+class Counted(NamedTuple):
+    """The n-grams of a caption with their weights g, the sum of g^2 for each n, and how many bigrams it has."""
+
+    weights: dict[Ngram, float]
+    squares: list[float]
+    bigrams: int
+
+
+class Cider:
+    """CIDEr-D of words against the references of one of N inputs.
 
     g(w) = count(w) * (log N - log max(1, df(w))), df over the N inputs' reference sets;
     CIDEr_n(c, r) = exp(-(l_c - l_r)^2 / 2 sigma^2) * sum_w min(g_c(w), g_r(w)) g_r(w) / (|g_c| |g_r|);
     the value is 10 times the mean over n = 1..4 and over references; l counts bigrams, as the COCO code does.
     """
-    counted = [[ngrams(reference) for reference in accepted] for accepted in references]
-    frequency: Counter[tuple[str, ...]] = Counter()
-    for accepted in counted:
-        frequency.update(set().union(*accepted))
-    inverse = {gram: math.log(len(references)) - math.log(count) for gram, count in frequency.items()}
-    unseen = math.log(max(1, len(references)))
-    return [
-        10.0 * float(np.mean([_cider_pair(ngrams(output), reference, inverse, unseen) for reference in accepted]))
-        for output, accepted in zip(outputs, counted)
-    ]
+
+    def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:
+        frequency: Counter[Ngram] = Counter()
+        for accepted in references:
+            frequency.update(set().union(*map(ngrams, accepted)))
+        self.unseen = math.log(max(1, len(references)))
+        self.inverse = {gram: math.log(len(references)) - math.log(count) for gram, count in frequency.items()}
+        self.references = [[self.counted(reference) for reference in accepted] for accepted in references]
+
+    def counted(self, words: Sequence[str]) -> Counted:
+        weights = {gram: count * self.inverse.get(gram, self.unseen) for gram, count in ngrams(words).items()}
+        squares = [0.0] * LONGEST_NGRAM
+        for gram, weight in weights.items():
+            squares[len(gram) - 1] += weight**2
+        return Counted(weights, squares, max(0, len(words) - 1))
+
+    def value(self, words: Sequence[str], row: int) -> float:
+        """Of these words as a caption of the input in this row."""
+        candidate = self.counted(words)
+        return 10.0 * float(np.mean([_alike(candidate, reference) for reference in self.references[row]]))
 
 
-def ngrams(text: str, longest: int = 4) -> Ngrams:
-    words = caption_words(text)
-    return Counter(tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1))
+def ngrams(words: Sequence[str]) -> Counter[Ngram]:
+    return Counter(tuple(words[i : i + n]) for n in range(1, LONGEST_NGRAM + 1) for i in range(len(words) - n + 1))
 
 
-def _cider_pair(candidate: Ngrams, reference: Ngrams, inverse: Mapping[tuple[str, ...], float], unseen: float) -> float:
-    g_c = {gram: count * inverse.get(gram, unseen) for gram, count in candidate.items()}
-    g_r = {gram: count * inverse[gram] for gram, count in reference.items()}
-    gap = sum(count for gram, count in candidate.items() if len(gram) == 2)
-    gap -= sum(count for gram, count in reference.items() if len(gram) == 2)
-    products, of_c, of_r = [0.0] * 4, [0.0] * 4, [0.0] * 4
-    for gram, weight in g_c.items():
-        of_c[len(gram) - 1] += weight**2
-        products[len(gram) - 1] += min(weight, g_r.get(gram, 0.0)) * g_r.get(gram, 0.0)
-    for gram, weight in g_r.items():
-        of_r[len(gram) - 1] += weight**2
-    cosines = [product / math.sqrt(c * r) if c and r else product for product, c, r in zip(products, of_c, of_r)]
-    return sum(cosines) / 4 * math.exp(-(gap**2) / (2 * CIDER_SIGMA**2))
+def _alike(candidate: Counted, reference: Counted) -> float:
+    products = [0.0] * LONGEST_NGRAM
+    for gram, weight in candidate.weights.items():
+        if gram in reference.weights:
+            products[len(gram) - 1] += min(weight, reference.weights[gram]) * reference.weights[gram]
+    squares = zip(products, candidate.squares, reference.squares)
+    cosines = [product / math.sqrt(c * r) if c and r else product for product, c, r in squares]
+    gap = candidate.bigrams - reference.bigrams
+    return sum(cosines) / LONGEST_NGRAM * math.exp(-(gap**2) / (2 * CIDER_SIGMA**2))
 
 
 def nats_per_character(logps: Sequence[float], characters: int) -> float:

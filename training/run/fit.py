@@ -131,7 +131,7 @@ class Run:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         if isinstance(self.task, PairTask):
-            self.task.scheduled = recipe.sampled * done
+            self.task.done = done
         mine = moved(self.task.shard(batch, ranks.rank, ranks.world), ranks.device)
         with torch.autocast(ranks.device.type, torch.bfloat16, enabled=self.bf16):
             total, count = self.loss(mine, recipe.label_smoothing)

@@ -63,6 +63,7 @@ NUMBERS = {
     "label_smoothing": PART,
     "average": PART,
     "sampled": SHARE,
+    "rewarded": PART,
     "spread": Range(0),
     "reinforce": Range(0),
     "entropy": Range(0),
@@ -86,6 +87,8 @@ def check(values: Mapping[str, Any]) -> None:
             raise InputError(f"{name} must be a language code such as de or pt-BR, not {shown(values[name])}.")
     for origin, times in values["weigh"].items():
         check_number(f"weigh of {origin}", times, Range(0))
+    if values["rewarded"] and task != "caption":
+        raise InputError(f"rewarded must be 0 for the task {task}: the reward is the CIDEr of captions.")
     check_model(task, values["model"])
 
 

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from seqdemo.config import PAD
+from seqdemo.state import Seen
 
+LOOKS = ("distribution", "cross", "drawn")  # what hard attention tells of a step
 TINY = 1e-20  # below any weight that is ever drawn
 NUMBERS_AT_ONCE = 2**18  # a megabyte of float32
 
@@ -59,11 +61,20 @@ def token_loss(logits_BTV: Tensor, target_out_BT: Tensor, label_smoothing: float
     return loss
 
 
+def looks(seen: Seen) -> tuple[Tensor, Tensor, Tensor]:
+    """The weights (B, T, S), the chosen positions (one-hot, or the weights themselves), and whether they were drawn (B, T)."""
+    return seen["decoder.0.distribution.0"], seen["decoder.0.cross.0"], seen["decoder.0.drawn"]
+
+
 def guessing(weights_BTS: Tensor, chosen_BTS: Tensor, drawn_BT: Tensor, return_BT: Tensor) -> Tensor:
     """REINFORCE: - sum_t R_t log a_t(j_t) over the steps whose position j_t was drawn from the weights a_t. The gradient is, on
     average, that of the expected log probability of the words (Xu et al. 2015, with the words after the draw alone)."""
-    logp_BT = (weights_BTS.clamp_min(TINY).log() * chosen_BTS.detach()).sum(2)
-    return -(return_BT * logp_BT * drawn_BT).sum()
+    return -(return_BT * looked_logp(weights_BTS, chosen_BTS, drawn_BT)).sum()
+
+
+def looked_logp(weights_BTS: Tensor, chosen_BTS: Tensor, drawn_BT: Tensor) -> Tensor:
+    """log a_t(j_t) where the position j_t was drawn, 0 elsewhere."""
+    return (weights_BTS.clamp_min(TINY).log() * chosen_BTS.detach()).sum(-1) * drawn_BT
 
 
 def returns(logp_BT: Tensor, baseline: float, said_BT: Tensor) -> Tensor:

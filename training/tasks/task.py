@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +19,8 @@ from training.data.batches import PASSAGE, Batch, Epoch, Pairs, openings, readin
 from training.data.records import Dataset, Example
 from training.measure import metrics
 from training.recipes import Recipe
-from training.tasks.loss import entropy, guessing, returns, said_logp, token_loss, unevenness
+from training.tasks.loss import LOOKS, entropy, guessing, looks, returns, said_logp, token_loss, unevenness
+from training.tasks.reward import DRAWS, Rewards, reward_loss
 
 MOVING = 0.9  # how much of the baseline stays at each batch
 DEV_CHARACTERS = 200_000  # of a text, to choose the best weights by
@@ -58,7 +60,7 @@ class PairTask:
         self.recipe, self.pairs = recipe, pairs
         self.train = [example for example in dataset.train for _ in range(recipe.weigh.get(example.origin, 1))]
         self.dev = dataset.dev.sample(recipe.dev_size, seed=0).examples
-        self.scheduled = 0.0
+        self.done = 0.0  # share of the training
         self.baseline: float | None = None  # of hard attention: the mean log probability of a word, moving
 
     def epoch(self, number: int) -> Epoch[Batch]:
@@ -69,7 +71,9 @@ class PairTask:
 
     def loss(self, model: Network, batch: Batch, smoothing: float) -> Loss:
         target_in_BT = batch.target_in_BT
-        if self.scheduled and model.training:
+        if self.recipe.rewarded and self.done >= 1 - self.recipe.rewarded and model.training:
+            return Loss(*reward_loss(model, batch.shard(0, DRAWS), self.rewards))  # as many captions as without draws
+        if self.recipe.sampled and model.training:
             target_in_BT = self.own_guesses(model, batch)
         if model.config.hard and model.training:
             return self.hard_loss(model, batch, target_in_BT, smoothing)
@@ -84,24 +88,28 @@ class PairTask:
         """-log p of the words, given where it looked; how its looks are to change, by REINFORCE with a moving baseline; and
         rewards for looks that are undecided, and even over time."""
         recipe, said_BT = self.recipe, batch.target_out_BT != PAD
-        taught = model.teach(batch.source, batch.mask_BS, target_in_BT, keep=("cross", "distribution", "drawn"))
+        taught = model.teach(batch.source, batch.mask_BS, target_in_BT, keep=LOOKS)
         logits_BTV = model.readout(taught.features_BTR)
-        weights_BTS, chosen_BTS = (taught.seen[f"decoder.0.{name}.0"] for name in ("distribution", "cross"))
+        weights_BTS, chosen_BTS, drawn_BT = looks(taught.seen)
         logp_BT = said_logp(logits_BTV, batch.target_out_BT)
         usual = float((logp_BT * said_BT).sum() / said_BT.sum())
         self.baseline = usual if self.baseline is None else MOVING * self.baseline + (1 - MOVING) * usual
         return_BT = returns(logp_BT, self.baseline, said_BT)
         total = token_loss(logits_BTV, batch.target_out_BT, smoothing)
-        total = total + recipe.reinforce * guessing(weights_BTS, chosen_BTS, taught.seen["decoder.0.drawn"] & said_BT, return_BT)
+        total = total + recipe.reinforce * guessing(weights_BTS, chosen_BTS, drawn_BT & said_BT, return_BT)
         total = total - recipe.entropy * entropy(weights_BTS, said_BT)
         return Loss(total + recipe.spread * unevenness(weights_BTS, said_BT), batch.tokens)
+
+    @cached_property
+    def rewards(self) -> Rewards:
+        return Rewards(self.train, self.pairs.target_text)
 
     def own_guesses(self, model: Network, batch: Batch) -> Tensor:
         """Scheduled sampling: some input words are replaced by the model's own guesses."""
         with torch.no_grad():
             taught = model.teach(batch.source, batch.mask_BS, batch.target_in_BT)
             said_BT = model.readout(taught.features_BTR).argmax(2)
-        replaced_BT = torch.rand(batch.target_in_BT.shape, device=said_BT.device) < self.scheduled
+        replaced_BT = torch.rand(batch.target_in_BT.shape, device=said_BT.device) < self.recipe.sampled * self.done
         replaced_BT[:, 0] = False
         return torch.where(replaced_BT, said_BT.roll(1, 1), batch.target_in_BT)
 
