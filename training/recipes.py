@@ -167,12 +167,12 @@ CAPTIONER = Recipe(
         "score": "additive",
         "dropout": 0.4,
     },
-    epochs=10,
+    epochs=12,
     tokens=2000,
     rate=2e-3,
     label_smoothing=0.1,
     average=0.999,
-    spread=0.5,
+    rewarded=0.25,
     metric="cider",
     dev_size=500,
     target_language="en",
@@ -184,7 +184,6 @@ CAPTIONER_EACH = replace(
     CAPTIONER,
     name="captioner-plain",
     model={**CAPTIONER.model, "decoder": "context-each"},
-    spread=0.0,
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
 
@@ -192,6 +191,9 @@ CAPTIONER_HARD = replace(
     CAPTIONER,
     name="captioner-hard",
     model={**CAPTIONER.model, "hard": True},
+    epochs=10,
+    rewarded=0.0,
+    spread=0.5,
     reinforce=0.2,
     entropy=0.01,
     about="Captions for photographs: an LSTM that looks at one cell of EfficientNet-Lite2's 9 x 9 grid for each word.",
@@ -201,7 +203,8 @@ CAPTIONER_ONCE = replace(
     CAPTIONER,
     name="captioner-once",
     model={**CAPTIONER.model, "decoder": "context-once"},
-    spread=0.0,
+    epochs=10,
+    rewarded=0.0,
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
 )
 

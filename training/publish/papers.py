@@ -15,6 +15,7 @@ PAPERS = {
     "1508.04025": "Luong et al. 2015, *Effective Approaches to Attention-based Neural Machine Translation*",
     "1411.4555": "Vinyals et al. 2015, *Show and Tell: A Neural Image Caption Generator*",
     "1502.03044": "Xu et al. 2015, *Show, Attend and Tell: Neural Image Caption Generation with Visual Attention*",
+    "1612.00563": "Rennie et al. 2017, *Self-critical Sequence Training for Image Captioning*",
     "1506.02078": "Karpathy et al. 2015, *Visualizing and Understanding Recurrent Networks*",
     "1908.10090": "Stahlberg and Byrne 2019, *On NMT Search Errors and Model Errors: Cat Got Your Tongue?*",
     "1706.03762": "Vaswani et al. 2017, *Attention Is All You Need*",
@@ -34,7 +35,7 @@ OF_DECODERS = {
 
 
 def papers_of(config: dict[str, Any], sources: Sequence[str]) -> list[str]:
-    """Numbers at arXiv: of the decoder, the score, the cell, the encoder, the exact search, and the data."""
+    """Numbers at arXiv: of the decoder, the score, the cell, the encoder, the exact search, the training, and the data."""
     model, found = config["model"], []
     if model["encoder"] == "none":
         found.append("1506.02078")
@@ -45,6 +46,7 @@ def papers_of(config: dict[str, Any], sources: Sequence[str]) -> list[str]:
         found += ["1409.0473"] if model["decoder"].startswith("attend") and model["score"] == "additive" else []
         found.append("1908.10090")
     found += ["1406.1078"] if model["cell"] == "gru" and model["decoder"] != "transformer" else []
+    found += ["1612.00563"] if config.get("trained_on", {}).get("recipe", {}).get("rewarded") else []
     found += [SOURCES[key].paper for key in sources if SOURCES[key].paper]
     return list(dict.fromkeys(found))
 
