@@ -378,6 +378,18 @@ def test_with_scheduled_sampling_a_model_reads_its_own_words(tmp_path: Path) -> 
     assert run.task.done == pytest.approx(0.5, abs=0.05), "the share grows from 0 to `sampled`"
 
 
+def test_a_model_can_learn_to_do_without_the_summary(tmp_path: Path) -> None:
+    run = new_run(tmp_path, replace(WORDS, summary_dropout=0.5, model={**SIZES, "dropout": 0.0}))
+    batch = next(iter(run.task.epoch(0)))
+    begun, whole = run.task.begun(run.model.train(), batch), run.task.begun(run.model.eval(), batch)
+    hidden_B = (begun.memory.summary_BH == 0).all(1)
+    assert 0 < hidden_B.sum() < len(hidden_B) and not (whole.memory.summary_BH == 0).all(1).any()
+    starts_BH = begun.layers[0].h[hidden_B]
+    assert (starts_BH == starts_BH[0]).all(), "they start alike"
+    torch.testing.assert_close(begun.layers[0].h[~hidden_B], whole.layers[0].h[~hidden_B])
+    assert torch.equal(begun.memory.states_BSH, whole.memory.states_BSH), "what it looks at stays"
+
+
 def test_rows_beyond_those_of_a_batch_do_not_count() -> None:
     batch = Batch(torch.ones(2, 3), None, torch.ones(2, 4), torch.ones(2, 4, dtype=torch.long))
     assert [batch.shard(rank, 3).tokens for rank in range(3)] == [4, 4, 0]

@@ -107,7 +107,7 @@ def task_for(recipe: Any) -> PairTask:
 @AFTER_AND_BEFORE
 def test_it_is_trained_and_its_baseline_is_carried(decoder: str) -> None:
     torch.manual_seed(0)
-    task = task_for(SimpleNamespace(spread=0.5, reinforce=0.5, entropy=0.01, sampled=0.0, rewarded=0.0))
+    task = task_for(SimpleNamespace(spread=0.5, reinforce=0.5, entropy=0.01, sampled=0.0, rewarded=0.0, summary_dropout=0.0))
     model, batch, losses = small(decoder=decoder, hard=True), batch_of(), []
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(12):

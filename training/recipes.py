@@ -35,6 +35,7 @@ class Recipe:
     reinforce: float = 0.0  # hard attention: weight of the loss of the drawn positions
     entropy: float = 0.0  # hard attention: weight of the reward for an undecided distribution
     subword_dropout: float = 0.0  # share of merges left out when a source sentence is cut up
+    summary_dropout: float = 0.0  # share of sources whose summary the decoder does not start from
     stop_dropout: float = 0.0  # share of source sentences whose final full stop is left out: people forget it
     weigh: Mapping[str, int] = field(default_factory=dict)  # origin -> how often its examples stand in an epoch
     metric: str = "bleu"  # bleu | exact | cider | nats
@@ -173,6 +174,7 @@ CAPTIONER = Recipe(
     label_smoothing=0.1,
     average=0.999,
     rewarded=0.25,
+    summary_dropout=0.5,
     metric="cider",
     dev_size=500,
     target_language="en",
@@ -184,6 +186,7 @@ CAPTIONER_EACH = replace(
     CAPTIONER,
     name="captioner-plain",
     model={**CAPTIONER.model, "decoder": "context-each"},
+    summary_dropout=0.0,
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
 
@@ -193,6 +196,7 @@ CAPTIONER_HARD = replace(
     model={**CAPTIONER.model, "hard": True},
     epochs=10,
     rewarded=0.0,
+    summary_dropout=0.0,
     spread=0.5,
     reinforce=0.2,
     entropy=0.01,
@@ -205,6 +209,7 @@ CAPTIONER_ONCE = replace(
     model={**CAPTIONER.model, "decoder": "context-once"},
     epochs=10,
     rewarded=0.0,
+    summary_dropout=0.0,
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
 )
 

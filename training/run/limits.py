@@ -68,6 +68,7 @@ NUMBERS = {
     "reinforce": Range(0),
     "entropy": Range(0),
     "subword_dropout": PART,
+    "summary_dropout": SHARE,
     "stop_dropout": SHARE,
 }
 

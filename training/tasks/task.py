@@ -78,17 +78,26 @@ class PairTask:
         if model.config.hard and model.training:
             return self.hard_loss(model, batch, target_in_BT, smoothing)
         spread = self.recipe.spread if model.training and model.config.has_attention else 0.0
-        taught = model.teach(batch.source, batch.mask_BS, target_in_BT, keep=("cross",) if spread else ())
+        taught = model.teach(None, None, target_in_BT, keep=("cross",) if spread else (), state=self.begun(model, batch))
         total = token_loss(model.readout(taught.features_BTR), batch.target_out_BT, smoothing)
         for weights_BTS in taught.seen.values():
             total = total + spread / len(taught.seen) * unevenness(weights_BTS, batch.target_out_BT != PAD)
         return Loss(total, batch.tokens)
 
+    def begun(self, model: Network, batch: Batch) -> Any:
+        """The state before <bos>. Some sources keep their summary to themselves, so that the decoder has to look at them."""
+        memory, hidden = model.read(batch.source, batch.mask_BS), self.recipe.summary_dropout
+        assert memory is not None
+        if hidden and model.training:
+            shown_B1 = torch.rand(len(batch.source), 1, device=batch.source.device) >= hidden
+            memory = memory._replace(summary_BH=memory.summary_BH * shown_B1)
+        return model.start(memory, len(batch.source))
+
     def hard_loss(self, model: Network, batch: Batch, target_in_BT: Tensor, smoothing: float) -> Loss:
         """-log p of the words, given where it looked; how its looks are to change, by REINFORCE with a moving baseline; and
         rewards for looks that are undecided, and even over time."""
         recipe, said_BT = self.recipe, batch.target_out_BT != PAD
-        taught = model.teach(batch.source, batch.mask_BS, target_in_BT, keep=LOOKS)
+        taught = model.teach(None, None, target_in_BT, keep=LOOKS, state=self.begun(model, batch))
         logits_BTV = model.readout(taught.features_BTR)
         weights_BTS, chosen_BTS, drawn_BT = looks(taught.seen)
         logp_BT = said_logp(logits_BTV, batch.target_out_BT)
