@@ -1,4 +1,4 @@
-"""Learning from CIDEr: the reward of a caption, its advantage, and what drawing and learning do."""
+"""Training on CIDEr: rewards, advantages, drawn captions, and what a model learns from them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_is_drawn_has_the_probability_that_is_told(make: Callable[[], Netwo
 
 
 class Likes:
-    """Rewards outputs by the share of one token."""
+    """The reward of an output is the share of one token in it."""
 
     def of(self, said: list[int], example: int) -> float:
         return said.count(7) / len(said)

@@ -35,7 +35,7 @@ class Recipe:
     reinforce: float = 0.0  # hard attention: weight of the loss of the drawn positions
     entropy: float = 0.0  # hard attention: weight of the reward for an undecided distribution
     subword_dropout: float = 0.0  # share of merges left out when a source sentence is cut up
-    summary_dropout: float = 0.0  # share of sources whose summary the decoder does not start from
+    summary_dropout: float = 0.0  # share of sources whose summary is hidden from the decoder in training
     stop_dropout: float = 0.0  # share of source sentences whose final full stop is left out: people forget it
     weigh: Mapping[str, int] = field(default_factory=dict)  # origin -> how often its examples stand in an epoch
     metric: str = "bleu"  # bleu | exact | cider | nats

@@ -204,7 +204,7 @@ def _mark(manifest: dict[str, Any]) -> str:
 
 
 def _pair_twins(cards: dict[str, dict[str, Any]]) -> None:
-    """Write into each card the name of its twin: of a model with attention one without it, and the reverse."""
+    """Write into each card the name of its twin: for a model with attention, one without it, and the reverse."""
     attending = [card for card in cards.values() if card["attention"]]
     others = [card for card in cards.values() if not card["attention"]]
     for card in attending:

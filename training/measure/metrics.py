@@ -106,13 +106,13 @@ def cider(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> float:
 
 
 def cider_each(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    """One CIDEr-D value a caption."""
+    """The CIDEr-D value of each caption."""
     judge = Cider([[caption_words(reference) for reference in accepted] for accepted in references])
     return [judge.value(caption_words(output), row) for row, output in enumerate(outputs)]
 
 
-class Counted(NamedTuple):
-    """The n-grams of a caption with their weights g, the sum of g^2 for each n, and how many bigrams it has."""
+class Weighed(NamedTuple):
+    """The n-grams of a caption with their weights g, the sum of g^2 for each n, and the number of bigrams."""
 
     weights: dict[Ngram, float]
     squares: list[float]
@@ -128,23 +128,24 @@ class Cider:
     """
 
     def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:
+        found = [[ngrams(reference) for reference in accepted] for accepted in references]
         frequency: Counter[Ngram] = Counter()
-        for accepted in references:
-            frequency.update(set().union(*map(ngrams, accepted)))
+        for accepted in found:
+            frequency.update(set().union(*accepted))
         self.unseen = math.log(max(1, len(references)))
         self.inverse = {gram: math.log(len(references)) - math.log(count) for gram, count in frequency.items()}
-        self.references = [[self.counted(reference) for reference in accepted] for accepted in references]
+        self.references = [[self.weighed(grams) for grams in accepted] for accepted in found]
 
-    def counted(self, words: Sequence[str]) -> Counted:
-        weights = {gram: count * self.inverse.get(gram, self.unseen) for gram, count in ngrams(words).items()}
+    def weighed(self, grams: Counter[Ngram]) -> Weighed:
+        weights = {gram: count * self.inverse.get(gram, self.unseen) for gram, count in grams.items()}
         squares = [0.0] * LONGEST_NGRAM
         for gram, weight in weights.items():
             squares[len(gram) - 1] += weight**2
-        return Counted(weights, squares, max(0, len(words) - 1))
+        return Weighed(weights, squares, sum(count for gram, count in grams.items() if len(gram) == 2))
 
     def value(self, words: Sequence[str], row: int) -> float:
-        """Of these words as a caption of the input in this row."""
-        candidate = self.counted(words)
+        """The value of these words as a caption of the input in this row."""
+        candidate = self.weighed(ngrams(words))
         return 10.0 * float(np.mean([_alike(candidate, reference) for reference in self.references[row]]))
 
 
@@ -152,7 +153,7 @@ def ngrams(words: Sequence[str]) -> Counter[Ngram]:
     return Counter(tuple(words[i : i + n]) for n in range(1, LONGEST_NGRAM + 1) for i in range(len(words) - n + 1))
 
 
-def _alike(candidate: Counted, reference: Counted) -> float:
+def _alike(candidate: Weighed, reference: Weighed) -> float:
     products = [0.0] * LONGEST_NGRAM
     for gram, weight in candidate.weights.items():
         if gram in reference.weights:

@@ -16,7 +16,7 @@ from torch import Tensor
 from seqdemo.config import PAD
 from seqdemo.state import Seen
 
-LOOKS = ("distribution", "cross", "drawn")  # what hard attention tells of a step
+LOOKS = ("distribution", "cross", "drawn")  # the values of a step of hard attention
 TINY = 1e-20  # below any weight that is ever drawn
 NUMBERS_AT_ONCE = 2**18  # a megabyte of float32
 

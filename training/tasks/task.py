@@ -72,7 +72,7 @@ class PairTask:
     def loss(self, model: Network, batch: Batch, smoothing: float) -> Loss:
         target_in_BT = batch.target_in_BT
         if self.recipe.rewarded and self.done >= 1 - self.recipe.rewarded and model.training:
-            return Loss(*reward_loss(model, batch.shard(0, DRAWS), self.rewards))  # as many captions as without draws
+            return Loss(*reward_loss(model, batch.shard(0, DRAWS), self.rewards))  # draws about as many captions as the batch has
         if self.recipe.sampled and model.training:
             target_in_BT = self.own_guesses(model, batch)
         if model.config.hard and model.training:
@@ -85,7 +85,8 @@ class PairTask:
         return Loss(total, batch.tokens)
 
     def begun(self, model: Network, batch: Batch) -> Any:
-        """The state before <bos>. Some sources keep their summary to themselves, so that the decoder has to look at them."""
+        """The state before <bos>. In training the summaries of some sources are hidden, so that the decoder learns to look at
+        their states."""
         memory, hidden = model.read(batch.source, batch.mask_BS), self.recipe.summary_dropout
         assert memory is not None
         if hidden and model.training:
