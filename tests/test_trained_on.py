@@ -12,7 +12,6 @@ import torch
 from seqdemo import hub as models
 from seqdemo.checkpoints.description import check_config
 from seqdemo.errors import InputError
-from tests.earlier import EARLIER, of_weights
 from tests.small_runs import WORDS, train, words
 from training import __main__ as command_line
 from training import data as public_data
@@ -69,15 +68,10 @@ def test_a_commit_is_told_with_whether_files_differ_from_it(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", models.names())
 def test_a_shipped_model_has_its_recipes_values_and_data(name: str) -> None:
-    found = models.load(name)
-    trained_on, earlier = found.config.get("trained_on", {}), of_weights(found) in EARLIER
-    if trained_on:
-        assert (trained_on["changes"], trained_on["fingerprint"]) == ([], FINGERPRINTS[RECIPES[name].data])
-    assert ("recipe" not in trained_on) == earlier
-    if not earlier:
-        values = export.values(RECIPES[name])
-        since = {field.name: field.default for field in fields(Recipe) if field.name in values}  # fields that are newer than it
-        assert {**since, **trained_on["recipe"]} == values
+    trained_on, values = models.load(name).config["trained_on"], export.values(RECIPES[name])
+    assert (trained_on["changes"], trained_on["fingerprint"]) == ([], FINGERPRINTS[RECIPES[name].data])
+    since = {field.name: field.default for field in fields(Recipe) if field.name in values}  # fields that are newer than it
+    assert {**since, **trained_on["recipe"]} == values
 
 
 def test_recorded_data_are_known_by_their_fingerprint(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -330,10 +330,15 @@ def recipe_told(trained_on: dict[str, Any]) -> str:
     """The values of the recipe that are not 0, the fingerprint of its splits, and the code that trained it."""
     if "recipe" not in trained_on:
         return ""
-    values = ", ".join(f"{name} {value}" for name, value in trained_on["recipe"].items() if value not in (0, {}))
+    values = ", ".join(f"{name} {written(value)}" for name, value in trained_on["recipe"].items() if value not in (0, {}))
     commits = " and ".join(f"`{commit[:12]}`{commit[40:]}" for commit in trained_on.get("commits", ()))
     code = f"; the code was that of commit {commits}" if commits else ""
     return RECIPE.format(values=values, fingerprint=trained_on["fingerprint"][:16], code=code) + " "
+
+
+def written(value: Any) -> str:
+    """A recipe's value; 12.0 is told as 12."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def data_of(config: Config, metrics: Metrics) -> str:
