@@ -48,6 +48,14 @@ test("a model that cannot write the language brings one that it can, and a langu
   assert.deepEqual(after(hindi, withLanguage("ur", SPEAKING)).columns.map((column) => column.checkpoint), ["m", "m"]);
 });
 
+test("a language that brings both columns the same question makes A greedy", () => {
+  const apart = after(startState(SPEAKING), withOption("A", "strategy", "beam"), withOption("A", "beam", 5), withOption("B", "beam", 5), withModel("B", SPEAKING.checkpoints[1]));
+  const searches = (state) => state.columns.map(({ checkpoint, options }) => [checkpoint, options.strategy]);
+  assert.deepEqual(searches(after(apart, withLanguage("ur", SPEAKING))), [["m", "greedy"], ["m", "beam"]]);
+  const alike = after(apart, withModel("B", SPEAKING.checkpoints[0]));
+  assert.deepEqual(searches(after(alike, withLanguage("ur", SPEAKING))), [["m", "beam"], ["m", "beam"]], "who asks the same twice wants it so");
+});
+
 test("an example is recognised only while its question stands", () => {
   const example = { text: "x", checkpoint: "n", columns: { B: { options: { strategy: "beam", beam: 7 }, edits: [] } } };
   const shown = after(startState(SETUP), withExample(example, SETUP));

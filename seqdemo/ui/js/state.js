@@ -175,12 +175,22 @@ export function withModelEverywhere(card) {
   return (state) => sidesOf(state).reduce((next, side) => withModel(side, card)(next), state);
 }
 
-/** Columns whose model cannot write the language get the first model that can; the text stays. */
+/**
+ * Columns whose model cannot write the language get the first model that can; the text stays. If A and B then ask the same for the
+ * first time, A becomes greedy, so that there is something to compare.
+ */
 export function withLanguage(tag, setup) {
   const able = setup.checkpoints.filter((card) => (card.targets || []).includes(tag));
-  return (state) => sidesOf(state)
-    .filter((side) => able.length && !able.some((card) => card.name === columnOf(state, side).checkpoint))
-    .reduce((next, side) => withColumn(side, movedTo(able[0]))(next), withInput({ language: tag })(state));
+  return (state) => {
+    const next = sidesOf(state)
+      .filter((side) => able.length && !able.some((card) => card.name === columnOf(state, side).checkpoint))
+      .reduce((moved, side) => withColumn(side, movedTo(able[0]))(moved), withInput({ language: tag })(state));
+    return asksTwice(next) && !asksTwice(state) ? withOption("A", "strategy", "greedy")(next) : next;
+  };
+}
+
+function asksTwice(state) {
+  return sameQuestion(state, swapped(state));
 }
 
 export function withEdits(side, change) {
