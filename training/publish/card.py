@@ -22,6 +22,7 @@ from training.publish.card_figures import Metrics, column_name, enough, figures,
 from training.publish.card_pictures import ALIGNMENT, BY_LENGTH, PHOTOGRAPH, draw
 from training.publish.card_pictures import is_current as is_picture_current
 from training.recipes import RECIPES
+from training.run.overrides import written
 
 PIPELINES = {
     "translate": "translation",
@@ -334,11 +335,6 @@ def recipe_told(trained_on: dict[str, Any]) -> str:
     commits = " and ".join(f"`{commit[:12]}`{commit[40:]}" for commit in trained_on.get("commits", ()))
     code = f"; the code was that of commit {commits}" if commits else ""
     return RECIPE.format(values=values, fingerprint=trained_on["fingerprint"][:16], code=code) + " "
-
-
-def written(value: Any) -> str:
-    """A recipe's value; 12.0 is told as 12."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def data_of(config: Config, metrics: Metrics) -> str:

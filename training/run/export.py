@@ -17,7 +17,7 @@ from training.measure.headlines import recorded
 from training.recipes import RECIPES, Recipe
 from training.run.build import BEST, STATE, model_of, put, read_best, read_recipe, read_tokenizers, trained
 from training.run.origin import commits_of
-from training.run.overrides import OF_MODEL, OF_RECIPE, TOLD
+from training.run.overrides import OF_MODEL, OF_RECIPE, TOLD, written
 from training.run.runstate import states, values_of, whole
 
 ELSEWHERE = (*TOLD, "name", "task", "data", "model", "languages", "source_language", "target_language")  # of config.json
@@ -103,10 +103,3 @@ def changes(recipe: Recipe) -> list[str]:
 
 def default_sizes() -> dict[str, Any]:
     return {field.name: field.default for field in fields(ModelConfig)}
-
-
-def written(value: Any) -> str:
-    """A value as --set accepts it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")

@@ -60,6 +60,13 @@ def is_whole(name: str) -> bool:
     return {**OF_RECIPE, **OF_MODEL}[name].type == "int"
 
 
+def written(value: Any) -> str:
+    """A value as --set accepts it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
+
+
 def listed(recipes: Iterable[Recipe]) -> str:
     """The table of recipes."""
     rows = [("recipe", "task", "data", "minutes", "what it is")]

@@ -176,8 +176,8 @@ export function withModelEverywhere(card) {
 }
 
 /**
- * Columns whose model cannot write the language get the first model that can; the text stays. If A and B then ask the same for the
- * first time, A becomes greedy, so that there is something to compare.
+ * Columns whose model cannot write the language get the first model that can; the text stays. If this makes A and B ask the same
+ * question, A becomes greedy, so that there is something to compare.
  */
 export function withLanguage(tag, setup) {
   const able = setup.checkpoints.filter((card) => (card.targets || []).includes(tag));
