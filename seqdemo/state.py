@@ -63,9 +63,9 @@ def top(scores_KV: Tensor, count: int) -> tuple[Tensor, Tensor]:
     width = scores_KV.shape[1]
     count = min(count, width)
     values_KC, places_KC = largest(scores_KV, min(count + 1, width))
-    values = values_KC.numpy()  # which compares so few numbers sooner than torch
-    if (values[:, 1:] == values[:, :-1]).any():
-        values_KC, places_KC = _settle_ties(scores_KV, values_KC, places_KC, count)
+    value_KC, place_KC = values_KC.numpy(), places_KC.numpy()  # NumPy compares so few numbers sooner than torch
+    if (value_KC[:, 1:] == value_KC[:, :-1]).any():
+        places_KC = torch.from_numpy(_settle_ties(scores_KV.numpy(), value_KC, place_KC, count))
     return values_KC[:, :count], places_KC[:, :count]
 
 
@@ -91,25 +91,18 @@ def block_of(width: int) -> int:
     return min((size for size in BLOCKS if width % size == 0), key=lambda size: size % 32, default=0)
 
 
-def _settle_ties(scores_KV: Tensor, values_KC: Tensor, places_KC: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    places_KC, order_KC = places_KC.sort(dim=1)
-    values_KC, by_value_KC = values_KC.gather(1, order_KC).sort(dim=1, descending=True, stable=True)
-    places_KC = places_KC.gather(1, by_value_KC)
-    if values_KC.shape[1] > count:
-        contested_K = (values_KC[:, count - 1] == values_KC[:, count]) & values_KC[:, count].isfinite()
-        rows = contested_K.nonzero().squeeze(1)
-        if len(rows):
-            places_KC[rows, :count] = _first_equals(scores_KV[rows], values_KC[rows, :count], places_KC[rows, :count])
-    return values_KC, places_KC
-
-
-def _first_equals(scores_NV: Tensor, values_NC: Tensor, places_NC: Tensor) -> Tensor:
-    """The same places, but for each row's smallest value the first places that hold it."""
-    least_N1, count = values_NC[:, -1:], values_NC.shape[1]
-    before_V = torch.arange(scores_NV.shape[1], 0, -1, dtype=torch.int32)
-    first_NC = torch.where(scores_NV == least_N1, before_V, 0).topk(count, dim=1).indices
-    rank_NC = torch.arange(count) - (values_NC > least_N1).sum(1, keepdim=True)
-    return torch.where(rank_NC < 0, places_NC, first_NC.gather(1, rank_NC.clamp(min=0)))
+def _settle_ties(scores_KV: np.ndarray, value_KC: np.ndarray, place_KC: np.ndarray, count: int) -> np.ndarray:
+    """The places with those of equal values in ascending order, and in place of the last ones that a row takes its first places
+    with that value, where more than one could be the last."""
+    run_KC = np.zeros_like(place_KC)
+    (value_KC[:, 1:] != value_KC[:, :-1]).cumsum(1, out=run_KC[:, 1:])
+    place_KC = np.take_along_axis(place_KC, (run_KC * scores_KV.shape[1] + place_KC).argsort(1), 1)
+    if value_KC.shape[1] > count:
+        last_K = value_KC[:, count - 1]
+        for row in np.flatnonzero((last_K == value_KC[:, count]) & np.isfinite(last_K)):
+            first = int((value_KC[row] == last_K[row]).argmax())
+            place_KC[row, first:count] = np.flatnonzero(scores_KV[row] == last_K[row])[: count - first]
+    return place_KC
 
 
 class Memory(NamedTuple):

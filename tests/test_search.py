@@ -537,3 +537,9 @@ def test_top_settles_ties_by_place(rows: list[list[float]], count: int) -> None:
         expected = sorted(range(6), key=lambda place: (-row[place], place))[:count]
         assert best == [row[place] for place in expected]
         assert [place for place in where if row[place] > -math.inf] == [place for place in expected if row[place] > -math.inf]
+
+
+def test_top_keeps_nan_first_among_ties() -> None:
+    values, places = top(torch.tensor([[2.0, 1.0, 1.0, math.nan, 1.0]]), 3)
+    assert math.isnan(values[0, 0]) and values[0, 1:].tolist() == [2.0, 1.0]
+    assert places.tolist() == [[3, 0, 1]]

@@ -25,7 +25,9 @@ def distribution(
     most probable ones (0: all); the smallest set, most probable first, whose mass reaches top_p; those of at least min_p times
     the largest q; and the smallest set, those first whose surprisal -log q is nearest to the entropy of q, whose mass reaches
     `typical` (Meister et al. 2023)."""
-    scores_KV = values_KV.double() / temperature
+    scores_KV = values_KV.to(torch.float64, copy=True)
+    if temperature != 1:
+        scores_KV.div_(temperature)
     if top_k:
         best_KC, token_KC = top(scores_KV, top_k)
         scores_KV = torch.full_like(scores_KV, -math.inf).scatter(1, token_KC, best_KC)
