@@ -6,13 +6,14 @@ The arguments are checked here, without torch; `commandline` answers the lines.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 from seqdemo import __version__
 from seqdemo.config import EARLY_RULES, FINISHED_RULES, LENGTH_NORMS, LIMIT_RULES, PRECISIONS, SearchOptions
@@ -39,10 +40,10 @@ HANDS = {
     "closing": "how many texts close their quotation or comment, as the model is and with what --edit holds",
 }
 EPILOG = """\
-Lines come from standard input and are answered in order, one line each. A line that cannot be used gives an empty line and a
-sentence on standard error (with --json an object with "error"), and the rest go on; a line unlike what the model was trained on
-is answered, with a sentence there too (with --json "note"), and so is one whose exact search proved nothing. Exit code: 0 all
-lines answered, 1 some not, 2 wrong usage."""
+Lines are the command's last arguments or, without any, come from standard input. They are answered in order, one line each. A
+line that cannot be used gives an empty line and a sentence on standard error (with --json an object with "error"), and the rest
+go on; a line unlike what the model was trained on is answered, with a sentence there too (with --json "note"), and so is one
+whose exact search proved nothing. Exit code: 0 all lines answered, 1 some not, 2 wrong usage."""
 ONLY_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("temperature", "top_k", "top_p", "typical", "min_p", "samples"), ("sample",)),
     "seed": ("sample", "stochastic"),
@@ -65,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     commands = every.add_subparsers(dest="command", required=True, metavar="|".join([*COMMANDS, *HANDS]))
     for name, about in {**COMMANDS, **HANDS}.items():
         command = commands.add_parser(name, help=about, description=about.capitalize() + ".", epilog=EPILOG)
+        command.add_argument("lines", nargs="*", metavar="LINE", help="what to answer (standard input)")
         command.add_argument("--checkpoint", help="a name, a folder, or user/name on the Hub")
         command.add_argument("--json", action="store_true", help="one object per line: tokens, log probabilities, scores")
         if name in ("transliterate", "translate", "score", *HANDS):
@@ -196,7 +198,7 @@ def check_together(given: dict[str, Any]) -> None:
 def work(argv: Sequence[str] | None) -> int:
     asked = parser().parse_args(argv)
     options = SearchOptions() if asked.command == "score" else search_options(asked)
-    if sys.stdin is None or sys.stdout is None:
+    if sys.stdout is None or (sys.stdin is None and not asked.lines):
         raise InputError("Lines come from standard input and go to standard output; one of them is closed.")
     from seqdemo.commandline import Job, converse, lower_precision, open_checkpoint, silent_choice
 
@@ -208,11 +210,17 @@ def work(argv: Sequence[str] | None) -> int:
     hand = asked.command if asked.command in HANDS else ""
     job = Job(checkpoint, options, language, asked.command == "score", edits, hand, settings)
     print(silent_choice(job.checkpoint, language) + lower_precision(job.checkpoint), end="", file=err)
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")  # type: ignore[union-attr]
+    return converse(job, stream_of(asked.lines, err), sys.stdout, err, asked.json)
+
+
+def stream_of(lines: Sequence[str], err: TextIO) -> BinaryIO:
+    """The lines of the command, or standard input where it has none."""
+    if lines:
+        return io.BytesIO(b"".join(os.fsencode(line) + b"\n" for line in lines))
     if sys.stdin.isatty() and err.isatty():
         print("Type one line after another; Ctrl-D (on Windows Ctrl-Z, Enter) ends.", file=err)
-    sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")  # type: ignore[union-attr]
-    given = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - a thread may still be reading it at the end
-    return converse(job, given, sys.stdout, err, asked.json)
+    return open(sys.stdin.fileno(), "rb", closefd=False)  # a thread may still be reading it at the end
 
 
 def main(argv: Sequence[str] | None = None) -> int:

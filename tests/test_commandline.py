@@ -98,6 +98,18 @@ def test_long_input_is_completed_and_scored_in_order_too(terminal: Terminal) -> 
     assert all(math.isclose(float(line), totals[text], abs_tol=2e-4) for line, text in zip(out, texts, strict=True))
 
 
+def test_arguments_are_lines_and_standard_input_is_left_alone(terminal: Terminal, folder: Path) -> None:
+    checkpoint = load(folder / "translate")
+    code, out, err = terminal("translate", *SENTENCES[:2], "", "--beam", "3", given="Rot.\n")
+    assert code == 1 and out == [*(best(checkpoint, text, beam=3) for text in SENTENCES[:2]), ""]
+    assert len(err) == 1 and err[0].startswith("line 3:")
+
+
+def test_arguments_of_hands_follow_their_options(terminal: Terminal) -> None:
+    code, (told,), err = terminal("units", "--position", "0", "--json", "Ein kind.", given="", checkpoint="translate")
+    assert code == 0 and err == [] and json.loads(told)["input"] == "Ein kind."
+
+
 def test_a_target_language_is_spoken(terminal: Terminal) -> None:
     answers = [terminal("transliterate", "--to", language, given="namaste\n")[1] for language in ("hi", "ur")]
     checkpoint = load(terminal.folder / "transliterate")

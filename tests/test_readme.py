@@ -63,6 +63,7 @@ MODELS = {
     "transliterate": "transliterator-indic",
     "score": "translator-de-en",
     "complete": "lm-tolstoy",
+    "caption": "captioner",
     **dict.fromkeys((*HANDS, *API_HANDS), "translator-de-en"),
 }
 
