@@ -137,6 +137,7 @@ class ModelConfig(Plain):
     dropout: float = 0.0
     hard: bool = False  # attention looks at one position, the likeliest; while it is trained, at drawn ones
     cnn: str = ""
+    finer: bool = False  # cells of a picture also hold features of an earlier, finer stage of the CNN
     attention_heads: int = 0  # of a Transformer, which is as wide as its embedding
     feed_forward: int = 0  # of a Transformer: the width inside its feed-forward layers
 
@@ -153,7 +154,7 @@ class ModelConfig(Plain):
         _whole("features", self.features, 0, MAX_UNITS)
         for name in ("encoder_layers", "decoder_layers"):
             _whole(name, getattr(self, name), 1, MAX_BLOCKS if self.is_transformer else 3)
-        for name in ("bidirectional", "context_to_readout", "share_embeddings", "tie_readout", "hard"):
+        for name in ("bidirectional", "context_to_readout", "share_embeddings", "tie_readout", "hard", "finer"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be true or false, not {shown(getattr(self, name))}.")
         _number("dropout", self.dropout, 0.0, 0.9)
@@ -161,7 +162,7 @@ class ModelConfig(Plain):
         self._check_single()
         if self.encoder == "image":
             _one_of("CNN", self.cnn, CNN_NAMES)
-        elif self.cnn:
+        elif self.cnn or self.finer:
             raise InputError(f"Only an image encoder has a CNN, not encoder {self.encoder!r}.")
         if self.hard and (self.is_transformer or not self.has_attention):
             raise InputError("Hard attention is that of a recurrent decoder that attends; set hard to false.")

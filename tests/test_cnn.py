@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import math
 from itertools import accumulate
 from pathlib import Path
 
@@ -33,12 +35,12 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def published_grid(weights: dict[str, torch.Tensor], name: str, x: torch.Tensor) -> torch.Tensor:
-    """conv, then (y - mean) / sqrt(variance + 0.001) * gain + shift, then min(max(y, 0), 6)."""
+def published_grid(weights: dict[str, torch.Tensor], name: str, x: torch.Tensor, stages: int = 7) -> torch.Tensor:
+    """conv, then (y - mean) / sqrt(variance + 0.001) * gain + shift, then min(max(y, 0), 6); through so many stages."""
     starts = [0, *accumulate(REPEATS[name])]
     strided = {starts[stage] for stage in STRIDED_STAGES}
     x = normed(weights, "_bn0", padded_conv(x, weights["_conv_stem.weight"], 2)).clamp(0, 6)
-    for index in range(starts[-1]):
+    for index in range(starts[stages]):
         block, y = f"_blocks.{index}", x
         if index > 0:
             y = normed(weights, f"{block}._bn0", padded_conv(y, weights[f"{block}._expand_conv.weight"], 1)).clamp(0, 6)
@@ -69,6 +71,21 @@ def padded_conv(x: torch.Tensor, weight: torch.Tensor, stride: int) -> torch.Ten
 def pixels(size: int, *names: str) -> torch.Tensor:
     pictures = [Image.open(PHOTOS / f"{name}.jpg").resize((size, size)) for name in names]
     return (torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() - 127) / 128
+
+
+@torch.inference_mode()
+def test_finer_cells_also_hold_the_mean_and_the_maximum_of_four_cells_of_an_earlier_stage(name: str) -> None:
+    cnn, weights, pictures = imagenet(name, finer=True), published(name), pixels(SCALES[name].size, "cat", "coffee")
+    found = cnn(pictures)
+    coarse, fine = published_grid(weights, name, pictures), published_grid(weights, name, pictures, stages=5)
+    assert math.ceil(fine.shape[2] / 2) == cnn.grid and found.shape[1] == cnn.channels == coarse.shape[1] + 2 * fine.shape[1]
+    last, mean, highest = found.split([coarse.shape[1], fine.shape[1], fine.shape[1]], 1)
+    assert torch.allclose(last, coarse, rtol=0, atol=1e-4)
+    assert torch.allclose(cnn.summary(found), published_summary(weights, coarse), rtol=0, atol=1e-4)
+    for row, column in itertools.product(range(cnn.grid), repeat=2):
+        four = fine[:, :, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+        assert torch.allclose(mean[:, :, row, column], four.mean((2, 3)), rtol=0, atol=1e-4)
+        assert torch.allclose(highest[:, :, row, column], four.amax((2, 3)), rtol=0, atol=1e-4)
 
 
 @torch.inference_mode()

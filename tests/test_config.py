@@ -53,6 +53,8 @@ BAD_MODELS: list[tuple[dict[str, Any], str]] = [
     ({"dropout": "0.1"}, "dropout must be a number"),
     ({"encoder": "image"}, "CNN '' is not known"),
     ({"cnn": "efficientnet-lite0"}, "Only an image encoder has a CNN"),
+    ({"finer": True}, "Only an image encoder has a CNN"),
+    ({"finer": 1}, "finer must be true or false"),
     ({"share_embeddings": True, "source_vocabulary": 99}, "one vocabulary for source and target"),
     ({"encoder": "none", "share_embeddings": True}, "Shared embeddings need a text encoder"),
     ({"tie_readout": True, "features": 200}, "A tied readout needs features"),

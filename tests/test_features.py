@@ -24,8 +24,8 @@ class Killed(BaseException):
 class CountingCNN(EfficientNetLite):
     """A small picture keeps the test quick; the call after `limit` calls dies."""
 
-    def __init__(self, limit: int = 1000) -> None:
-        super().__init__("efficientnet-lite0")
+    def __init__(self, limit: int = 1000, finer: bool = False) -> None:
+        super().__init__("efficientnet-lite0", finer)
         self.size, self.grid, self.calls, self.limit = 64, 2, 0, limit
 
     def forward(self, pictures_B3HW: torch.Tensor) -> torch.Tensor:
@@ -114,6 +114,15 @@ def test_features_of_something_else_are_refused(tmp_path: Path, photographs: lis
     for pictures, cnn, flips in ((photographs[:4], network(), True), (photographs, other, True), (photographs, network(), False)):
         with pytest.raises(InputError, match="other photographs or another CNN"):
             extract(pictures, cnn, out, flips)
+
+
+def test_finer_features_of_the_same_weights_are_others(tmp_path: Path, photographs: list[Path]) -> None:
+    torch.manual_seed(1)
+    finer = CountingCNN(finer=True).requires_grad_(False)
+    extract(photographs, network(), tmp_path / "dev.npy")
+    with pytest.raises(InputError, match="other photographs or another CNN"):
+        extract(photographs, finer, tmp_path / "dev.npy")
+    assert extract(photographs, finer, tmp_path / "finer.npy").grids.shape == (5, 2, 4, 320 + 2 * 112)
 
 
 def test_an_unfinished_run_of_something_else_is_started_again(tmp_path: Path, photographs: list[Path]) -> None:

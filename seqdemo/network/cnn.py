@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from seqdemo.errors import InputError
 
 STEM, HEAD = 32, 1280  # channels of the first and the last convolution, the same in every network
+FINER = 5  # after so many stages the grid is last twice as fine as the output
 
 
 class Stage(NamedTuple):
@@ -111,28 +112,42 @@ def blocks_of(scale: Scale) -> Iterator[Block]:
 
 
 class EfficientNetLite(nn.Module):
-    """`size` is the side of the pictures in pixels, `grid` the side of the output in cells, `channels` a cell's features."""
+    """`size` is the side of the pictures in pixels, `grid` the side of the output in cells, `channels` a cell's features.
 
-    def __init__(self, name: str) -> None:
+    A feature of the last stage sees most of the picture. With `finer`, a cell also holds the features of an earlier stage in
+    its own part of the picture: the mean and the maximum of its four cells there.
+    """
+
+    def __init__(self, name: str, finer: bool = False) -> None:
         super().__init__()
         if name not in SCALES:
             raise InputError(f"CNN {name!r} is not known; choose one of {', '.join(SCALES)}.")
         scale = SCALES[name]
-        self.name = name
+        stages = scaled_stages(scale)
+        self.name, self.finer = name, finer
         self.size = scale.size
         self.grid = math.ceil(scale.size / 32)
-        self.channels = scaled_stages(scale)[-1].channels
+        self.channels = stages[-1].channels + 2 * stages[FINER - 1].channels * finer
         self.stem = SameConv(3, STEM, 3, 2)
         self.blocks = nn.ModuleList(blocks_of(scale))
-        self.head = SameConv(self.channels, HEAD, 1)
+        self.head = SameConv(stages[-1].channels, HEAD, 1)
+        self.finer_blocks = sum(stage.repeats for stage in stages[:FINER])
 
     def forward(self, pictures_B3HW: Tensor) -> Tensor:
         """The grid of features, before the head; pixels are (value - 127) / 128."""
         x_BCHW = F.relu6(self.stem(pictures_B3HW.contiguous(memory_format=torch.channels_last)))
-        for block in self.blocks:
+        for block in self.blocks[: self.finer_blocks]:
             x_BCHW = block(x_BCHW)
-        return x_BCHW
+        finer_BCHW = x_BCHW
+        for block in self.blocks[self.finer_blocks :]:
+            x_BCHW = block(x_BCHW)
+        return torch.cat([x_BCHW, *by_four(finer_BCHW)], 1) if self.finer else x_BCHW
 
     def summary(self, grid_BCHW: Tensor) -> Tensor:
         """One vector for the whole picture: the mean over cells of relu6(W x + b)."""
-        return F.relu6(self.head(grid_BCHW)).mean((2, 3))
+        return F.relu6(self.head(grid_BCHW[:, : self.head.in_channels])).mean((2, 3))
+
+
+def by_four(x_BCHW: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean and the maximum of every 2 x 2 cells; at an odd edge, of those that are there."""
+    return F.avg_pool2d(x_BCHW, 2, ceil_mode=True, count_include_pad=False), F.max_pool2d(x_BCHW, 2, ceil_mode=True)

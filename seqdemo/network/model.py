@@ -295,5 +295,5 @@ class LanguageModel(OneStack):
 def image_encoder(config: ModelConfig) -> ImageEncoder:
     from seqdemo.network.cnn import EfficientNetLite
 
-    cnn = EfficientNetLite(config.cnn)
+    cnn = EfficientNetLite(config.cnn, config.finer)
     return ImageEncoder(config, cnn, cnn.channels)

@@ -73,7 +73,11 @@ def plan_of(pictures: Sequence[Path], cnn: EfficientNetLite, flips: bool) -> dic
     """Everything the features depend on; JSON."""
     weights = hashlib.sha256(b"".join(tensor.numpy().tobytes() for tensor in cnn.state_dict().values())).hexdigest()
     files = [[picture.name, picture.stat().st_size] for picture in pictures]
-    return {"cnn": cnn.name, "weights": weights, "stretch": STRETCH, "views": 1 + flips, "pictures": files}
+    return {"cnn": kind(cnn), "weights": weights, "stretch": STRETCH, "views": 1 + flips, "pictures": files}
+
+
+def kind(cnn: EfficientNetLite) -> str:
+    return f"{cnn.name}-finer" if cnn.finer else cnn.name
 
 
 def described(out: Path) -> Path:
@@ -125,5 +129,5 @@ def of_dataset(
     found = []
     for name, split in dataset.splits().items():
         pictures = sorted({example.picture for example in split if example.picture})
-        found.append(extract(pictures, cnn, folder / f"{cnn.name}-{name}.npy", name == "train", progress))
+        found.append(extract(pictures, cnn, folder / f"{kind(cnn)}-{name}.npy", name == "train", progress))
     return found

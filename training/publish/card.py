@@ -225,10 +225,11 @@ def shape(model: dict[str, Any]) -> list[str]:
     """The layers, in the order in which an input passes them."""
     cell = CELLS.get(model["cell"], model["cell"].upper())
     seen = "each cell" if model["decoder"].startswith("attend") else "the mean"
+    grid = "last grid, and of one twice as fine before it," if model.get("finer") else "grid"
     ways = "both directions" if model["bidirectional"] else "one direction"
     encoders = {
         "text": f"Encoder: {cell}, {model['encoder_layers']} x {model['encoder_hidden']} units, {ways}.",
-        "image": f"Encoder: {model['cnn']}, frozen; {seen} of its grid as {model['encoder_hidden']} features.",
+        "image": f"Encoder: {model['cnn']}, frozen; {seen} of its {grid} as {model['encoder_hidden']} features.",
     }
     layers = f"{cell}, {model['decoder_layers']} x {model['decoder_hidden']} units"
     if model["encoder"] == "none":

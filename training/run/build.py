@@ -131,7 +131,7 @@ def task_of(
         return TextTask(recipe, dataset, target_text)
     if source_text is not None:
         return PairTask(recipe, dataset, Sentences(recipe, source_text, target_text))
-    seen = of_dataset(dataset, shipped(recipe.model["cnn"]), features)
+    seen = of_dataset(dataset, shipped(recipe.model["cnn"], recipe.model.get("finer", False)), features)
     return PairTask(recipe, dataset, Photographs(recipe, seen, target_text))
 
 

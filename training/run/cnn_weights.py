@@ -45,8 +45,8 @@ def published_names(layer: str) -> tuple[str, str]:
     return f"_blocks.{block}._{part}_conv", f"_blocks.{block}._bn{('expand', 'depthwise', 'project').index(part)}"
 
 
-def imagenet(name: str) -> EfficientNetLite:
-    cnn = EfficientNetLite(name)
+def imagenet(name: str, finer: bool = False) -> EfficientNetLite:
+    cnn = EfficientNetLite(name, finer)
     weights = published(name)
     for layer in [key.removesuffix(".weight") for key in cnn.state_dict() if key.endswith(".weight")]:
         convolution = cnn.get_submodule(layer)
@@ -55,9 +55,9 @@ def imagenet(name: str) -> EfficientNetLite:
     return cnn.requires_grad_(False).eval()
 
 
-def shipped(name: str) -> EfficientNetLite:
+def shipped(name: str, finer: bool = False) -> EfficientNetLite:
     """The network as it ships: weights rounded to half precision, computed in float32."""
-    return imagenet(name).half().float()
+    return imagenet(name, finer).half().float()
 
 
 def save(name: str, folder: Path) -> Path:
