@@ -164,6 +164,7 @@ COMBINATIONS = [
     {"tie_readout": True, "features": 6},
     {"encoder": "image", "cnn": "efficientnet-lite0"},
     {"encoder": "image", "cnn": "efficientnet-lite2", "decoder": "context-each"},
+    {"encoder": "image", "cnn": "efficientnet-lite2", "finer": True},
     {"encoder": "none"},
     {"encoder": "none", "features": 0, "decoder_layers": 3, "cell": "gru"},
     {"decoder": "transformer", "embedding": 8, "attention_heads": 2, "feed_forward": 12, "features": 0, "encoder_layers": 2},
@@ -196,9 +197,9 @@ def test_the_formulas_count_every_parameter(changes: dict[str, Any]) -> None:
 
 
 def test_grids_are_those_of_the_networks() -> None:
-    for name, grid in GRIDS.items():
-        cnn = EfficientNetLite(name)
-        assert (cnn.grid, cnn.channels) == grid
+    for name, (side, channels, more) in GRIDS.items():
+        plain, finer = EfficientNetLite(name), EfficientNetLite(name, finer=True)
+        assert (plain.grid, plain.channels) == (side, channels) and (finer.grid, finer.channels) == (side, channels + more)
     assert set(GRIDS) == set(CNN_NAMES)
 
 

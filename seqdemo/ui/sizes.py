@@ -13,7 +13,8 @@ from typing import Any
 from seqdemo.config import ModelConfig
 from seqdemo.equations import blocks
 
-GRIDS = {"efficientnet-lite0": (7, 320), "efficientnet-lite1": (8, 320), "efficientnet-lite2": (9, 352)}  # side, channels
+# The side of a CNN's grid, its channels, and those that each cell has more with features of a finer stage.
+GRIDS = {"efficientnet-lite0": (7, 320, 224), "efficientnet-lite1": (8, 320, 224), "efficientnet-lite2": (9, 352, 240)}
 ONCE, READING, WRITING, CELL = "per input", "per piece read", "per piece written", "per grid cell"
 SOURCE_PIECES = 20  # source pieces for which attention is counted, unless a grid fixes their number
 
@@ -52,7 +53,8 @@ def cell(name: str, kind: str, inputs: int, hidden: int, every: str) -> Part:
 
 def encoder_parts(config: ModelConfig) -> list[Part]:
     if config.encoder == "image":
-        (_, channels), size = GRIDS[config.cnn], config.encoder_hidden
+        (_, channels, more), size = GRIDS[config.cnn], config.encoder_hidden
+        channels += more * config.finer
         return [
             linear("Encoder: grid cell to state", "C·M + M", channels, size, CELL),
             linear("Encoder: the whole picture", "C·M + M", channels, size, ONCE),
