@@ -6,14 +6,13 @@ The arguments are checked here, without torch; `commandline` answers the lines.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
 from seqdemo import __version__
 from seqdemo.config import EARLY_RULES, FINISHED_RULES, LENGTH_NORMS, LIMIT_RULES, PRECISIONS, SearchOptions
@@ -40,10 +39,11 @@ HANDS = {
     "closing": "how many texts close their quotation or comment, as the model is and with what --edit holds",
 }
 EPILOG = """\
-Lines are the command's last arguments or, without any, come from standard input. They are answered in order, one line each. A
-line that cannot be used gives an empty line and a sentence on standard error (with --json an object with "error"), and the rest
-go on; a line unlike what the model was trained on is answered, with a sentence there too (with --json "note"), and so is one
-whose exact search proved nothing. Exit code: 0 all lines answered, 1 some not, 2 wrong usage."""
+Lines are arguments or, without any, come from standard input; write -- before lines that follow an option of several values. They
+are answered in order, one line each. A line that cannot be used gives an empty line and a sentence on standard error (with --json
+an object with "error"), and the rest go on. A line unlike the training data is answered, with a warning on standard error (with
+--json "note"); an exact search without a proof is reported there too. Exit code: 0 all lines answered, 1 some not, 2 wrong
+usage."""
 ONLY_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("temperature", "top_k", "top_p", "typical", "min_p", "samples"), ("sample",)),
     "seed": ("sample", "stochastic"),
@@ -183,7 +183,7 @@ def check_together(given: dict[str, Any]) -> None:
         raise InputError("--alpha is the exponent of a length normalisation; add --length-norm power or gnmt.")
     for name in ("early", "patience"):
         if name in given and given.get("finished") != "free":
-            raise InputError(f"{flag(name)} says when a beam that frees places stops; add --finished free.")
+            raise InputError(f"{flag(name)} needs a beam that frees places: add --finished free.")
     if "diversity" in given and given.get("groups", 1) == 1:
         raise InputError("--diversity is what groups of the beam pay; add --groups.")
     width = given.get("beam", SearchOptions().beam)
@@ -196,11 +196,11 @@ def check_together(given: dict[str, Any]) -> None:
 
 
 def work(argv: Sequence[str] | None) -> int:
-    asked = parser().parse_args(argv)
+    asked = arguments_of(argv)
     options = SearchOptions() if asked.command == "score" else search_options(asked)
     if sys.stdout is None or (sys.stdin is None and not asked.lines):
         raise InputError("Lines come from standard input and go to standard output; one of them is closed.")
-    from seqdemo.commandline import Job, converse, lower_precision, open_checkpoint, silent_choice
+    from seqdemo.commandline import Job, arguments, converse, lower_precision, open_checkpoint, read_lines, silent_choice
 
     language = getattr(asked, "to", "")
     err = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed at exit
@@ -211,16 +211,22 @@ def work(argv: Sequence[str] | None) -> int:
     job = Job(checkpoint, options, language, asked.command == "score", edits, hand, settings)
     print(silent_choice(job.checkpoint, language) + lower_precision(job.checkpoint), end="", file=err)
     sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")  # type: ignore[union-attr]
-    return converse(job, stream_of(asked.lines, err), sys.stdout, err, asked.json)
-
-
-def stream_of(lines: Sequence[str], err: TextIO) -> BinaryIO:
-    """The lines of the command, or standard input where it has none."""
-    if lines:
-        return io.BytesIO(b"".join(os.fsencode(line) + b"\n" for line in lines))
+    if asked.lines:
+        return converse(job, arguments(asked.lines), sys.stdout, err, asked.json)
     if sys.stdin.isatty() and err.isatty():
         print("Type one line after another; Ctrl-D (on Windows Ctrl-Z, Enter) ends.", file=err)
-    return open(sys.stdin.fileno(), "rb", closefd=False)  # a thread may still be reading it at the end
+    given = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - a thread may still be reading it at the end
+    return converse(job, read_lines(given), sys.stdout, err, asked.json)
+
+
+def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; lines may stand before and after options."""
+    every = parser()
+    asked, more = every.parse_known_args(argv)
+    if any(word.startswith("-") for word in more):
+        every.error(f"unrecognized arguments: {' '.join(more)}")
+    asked.lines += more
+    return asked
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -130,6 +131,11 @@ def read_lines(stream: BinaryIO) -> Iterator[Line]:
         while len(data) == MOST_BYTES and not data.endswith(b"\n"):
             data = stream.readline(MOST_BYTES)
         yield parse_line(number, whole, whole is not data)
+
+
+def arguments(texts: Sequence[str]) -> Iterator[Line]:
+    """The arguments of a command as lines. Unlike those of a file, they may hold line feeds."""
+    return (parse_line(number, os.fsencode(text), False) for number, text in enumerate(texts, 1))
 
 
 def parse_line(number: int, data: bytes, cut: bool) -> Line:
@@ -336,11 +342,11 @@ class Progress:
             self.stands = False
 
 
-def converse(job: Job, given: BinaryIO, out: TextIO, err: TextIO, as_objects: bool) -> int:
+def converse(job: Job, lines: Iterator[Line], out: TextIO, err: TextIO, as_objects: bool) -> int:
     """Answer every line; return 1 if some could not be answered."""
     progress, done, failed = Progress(err), 0, False
     try:
-        for window in windows(read_lines(given), job.window):
+        for window in windows(lines, job.window):
             found = answers(job, window, lambda count, before=done: progress.show(before + count))  # type: ignore[misc]
             done += len(window)
             told = [] if as_objects else [f"line {each.line.number}: {remark}\n" for each in found if (remark := remark_on(each))]

@@ -166,6 +166,8 @@ def find(
     **how: Any,
 ) -> list[SearchResult]:
     """Check the arguments and search all prompts in one batch; `how` as in `searched`. Clamps to 'mean' need `run`."""
+    if not prompts:
+        return []
     for prompt in prompts:
         check(checkpoint, prompt, edits, options)
     return searched(checkpoint, prompts, options, edits, record=record, **how)
@@ -308,9 +310,10 @@ def search_error(exact: Run, beam: Run) -> SearchError:
     """Whether a beam missed the best output, as an exact search of the same input under the same edits tells."""
     if (exact.checkpoint, exact.edits) != (beam.checkpoint, beam.edits) or not exact.prompt.reads_as(beam.prompt):
         raise InputError("Compare searches of the same input, by the same checkpoint and under the same edits.")
-    return error_between(
-        *(SearchResult(one.tree, one.hypotheses, one.certificate, one.options, one.limit) for one in (exact, beam))
-    )
+    if exact.precision != beam.precision:
+        raise InputError(f"Compare searches in one precision: these are in {exact.precision} and {beam.precision}.")
+    proof, walked = (SearchResult(one.tree, one.hypotheses, one.certificate, one.options, one.limit) for one in (exact, beam))
+    return error_between(proof, walked, TOLERANCE[exact.precision])
 
 
 @overload
@@ -356,6 +359,8 @@ def trace(
 @torch.inference_mode()
 def scores(checkpoint: Checkpoint, asked: Sequence[tuple[Prompt, tuple[int, ...]]]) -> list[list[float]]:
     """The log probability of every token of these outputs, computed in one batch."""
+    if not asked:
+        return []
     prompts, outputs = zip(*asked)
     return [said_T.double().tolist() for said_T, _ in scored(network_of(checkpoint), *sources_of(prompts), outputs)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from seqdemo.checkpoints import Checkpoint, save
 from seqdemo.config import ModelConfig, SearchOptions
 from seqdemo.edits import ClampGate, Edit
 from seqdemo.hub import load
+from seqdemo.network.model import Seq2Seq
 from seqdemo.network.transformer import Transformer
 from seqdemo.playground import Run, run
 from seqdemo.prompts import Prompt
@@ -31,7 +33,8 @@ class Models:
         self.checkpoint = cache(self.made)
 
     def made(self, task: str) -> Checkpoint:
-        return transformer(self.folder) if task == "transformer" else tiny.checkpoint(self.folder, task)
+        makers = {"transformer": transformer, "hard": hard}
+        return makers[task](self.folder) if task in makers else tiny.checkpoint(self.folder, task)
 
     def run(self, task: str, edits: tuple[Edit, ...] = (), **options: Any) -> Run:
         checkpoint = self.checkpoint(task)
@@ -61,6 +64,15 @@ def transformer(folder: Path) -> Checkpoint:
     return load(save(folder / "tiny-transformer", model, about, source, target))
 
 
+def hard(folder: Path) -> Checkpoint:
+    """The translator, looking at one position at a time."""
+    translator: Any = tiny.checkpoint(folder, "translate")
+    model = Seq2Seq(replace(translator.model.config, hard=True))
+    model.load_state_dict(translator.model.bare().state_dict())
+    about = {"name": "tiny-hard", "task": "translate", "source_language": "de", "target_language": "en"}
+    return load(save(folder / "tiny-hard", model, about, translator.source_text, translator.target_text))
+
+
 def clamp(task: str) -> tuple[Edit, ...]:
     """An edit that clamps a gate of the model; none for a Transformer."""
-    return () if task == "transformer" else (ClampGate("decoder", tiny.GATE[task], 0.6),)
+    return () if task == "transformer" else (ClampGate("decoder", tiny.GATE.get(task, tiny.GATE["translate"]), 0.6),)

@@ -99,10 +99,20 @@ def test_long_input_is_completed_and_scored_in_order_too(terminal: Terminal) -> 
 
 
 def test_arguments_are_lines_and_standard_input_is_left_alone(terminal: Terminal, folder: Path) -> None:
-    checkpoint = load(folder / "translate")
-    code, out, err = terminal("translate", *SENTENCES[:2], "", "--beam", "3", given="Rot.\n")
-    assert code == 1 and out == [*(best(checkpoint, text, beam=3) for text in SENTENCES[:2]), ""]
+    checkpoint, (one, other) = load(folder / "translate"), SENTENCES[:2]
+    code, out, err = terminal("translate", one, "--beam", "3", other, "", given="Rot.\n")
+    assert code == 1 and out == [*(best(checkpoint, text, beam=3) for text in (one, other)), ""]
     assert len(err) == 1 and err[0].startswith("line 3:")
+
+
+def test_an_argument_is_one_line_whatever_it_holds(terminal: Terminal) -> None:
+    code, (told,), _ = terminal("complete", "--json", "a\nb", given="")
+    assert code == 0 and json.loads(told)["input"] == "a\nb"
+
+
+def test_lines_follow_an_option_of_several_values_after_two_dashes(terminal: Terminal) -> None:
+    code, out, _ = terminal("translate", "--may-repeat", "5", "6", "--no-repeat", "2", "--", "Ein kind.", given="")
+    assert code == 0 and len(out) == 1
 
 
 def test_arguments_of_hands_follow_their_options(terminal: Terminal) -> None:
@@ -310,7 +320,7 @@ def test_progress_stands_on_a_terminal_until_something_else_is_written(
     job = Job(load(folder / task), SearchOptions(strategy=strategy or "beam", max_length=5), scoring=scoring)
     out, screen = io.StringIO(), Screen()
     text = SENTENCES[1].encode() if task == "translate" else b"The dog"
-    assert converse(job, io.BytesIO(text + b"\n\xff\n" + text + b"\n"), out, screen, False) == 1
+    assert converse(job, read_lines(io.BytesIO(text + b"\n\xff\n" + text + b"\n")), out, screen, False) == 1
     before, *_ = screen.getvalue().partition("line 2: ")
     assert " lines, " in before and before.endswith("\r\033[K") and out.getvalue().count("\n") == 3
     quiet = io.StringIO()

@@ -371,6 +371,25 @@ def test_a_uniform_language_model_costs_the_log_of_its_vocabulary(tmp_path: Path
     assert 0.5 <= found["units"]["quotation"]["dev"] <= 1 and found["units"]["quotation"]["layer"] == 0
 
 
+@pytest.mark.parametrize("before", ["", "no \u6f22", "say no no no no"])
+def test_each_stretch_of_a_text_follows_the_characters_before_it(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_texts, "RUN_UP", 7)
+    checkpoint, text = models.load(small_writer(tmp_path)), "say\n\nno (never) /* say no */ " * 7
+    found = long_texts.nats(checkpoint, before, text)
+    ids, given = long_texts.ids_of(checkpoint, before[-7:] + text)[0].tolist(), len(before[-7:])
+    length, logps = -(-len(text) // 64), []
+    for place in range(given, len(ids)):
+        last = len(ids) - length
+        start = last if place >= last else given + (place - given) // length * length
+        logits_1TV, _ = checkpoint.model(torch.tensor([[BOS, *ids[max(0, start - 7) : place]]]))
+        logps.append(float(logits_1TV[0, -1].log_softmax(0)[ids[place]]))
+    assert found["nats_per_character"] == pytest.approx(-sum(logps) / len(text), abs=1e-5)
+    assert found["unknown_characters"] == sum(map("/*".count, text)) and found["characters"] == len(text)
+    assert found["run_up"] == given
+
+
 def test_the_states_of_a_text_are_those_of_its_passages_each_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_texts, "PASSAGE", 40)
     checkpoint = models.load(small_writer(tmp_path))

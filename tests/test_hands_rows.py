@@ -102,6 +102,16 @@ def test_what_cannot_be_asked_has_its_sentence(models: Models) -> None:
             under_rows(place, rows)
     with pytest.raises(InputError, match="This model has no attention layer 3"):
         row_bound(checkpoint, found, tokens, 0, layer=3)
+    for asked, words in (
+        ({"layer": 7}, "no attention layer 7"),
+        ({"head": 9}, "no attention head 9"),
+        ({"head": -1}, "no attention head -1"),
+        ({"layer": True}, "no attention layer True"),
+        ({"top": -1}, "top must be a whole number from 1 up, not -1"),
+        ({"rows": [5]}, "An attention row for this source has"),
+    ):
+        with pytest.raises(InputError, match=words):
+            next_word(checkpoint, found, tokens, 0, **asked)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="Position 99 is outside this output"):
         next_word(checkpoint, found, tokens, 99)
     writer, text = models.checkpoint("complete"), models.run("complete")

@@ -14,7 +14,7 @@ from seqdemo.edits import AttentionBlend
 from seqdemo.errors import InputError
 from seqdemo.findings import Frame, Wanted
 from seqdemo.hands.strips import BEAMS, EXACT, SHARES, fault, first_difference, likeness, sweep
-from seqdemo.playground import run, score, trace
+from seqdemo.playground import run, scorable, score, trace
 from tests.small_hands import ATTENDING, TASKS, Models, clamp
 
 
@@ -98,12 +98,49 @@ def test_the_wanted_answer_tells_search_errors_from_those_of_the_model(models: M
     assert strip.frames[-1].likeness == 1
     frame = strip.frames[0]
     assert "the search missed it" in fault(Wanted("other", frame.logp + 1), frame)
-    assert "it is at fault" in fault(Wanted("other", frame.logp - 1), frame)
+    assert "the model is at fault" in fault(Wanted("other", frame.logp - 1), frame)
     assert "is the wanted answer" in fault(Wanted(frame.text, 0.0), frame)
     writer, text = models.checkpoint("complete"), models.run("complete")
-    wanted = sweep(writer, text, "beam", wanted="sings.").wanted
-    assert wanted is not None
+    texts = sweep(writer, text, "beam", wanted="sings.")
+    wanted = texts.wanted
+    assert wanted is not None and not any("wanted answer likelier" in said or "at fault" in said for said in texts.says)
     assert wanted.logp == pytest.approx(score(writer, "The dog ", "sings.").logps[8:].sum(), abs=1e-5)
+
+
+def test_the_wanted_answer_is_scored_under_the_edits_in_force(models: Models) -> None:
+    checkpoint, free = models.checkpoint("translate"), models.run("translate", max_length=8)
+    uniform = (AttentionBlend(1.0, "uniform"),)
+    found = models.run("translate", uniform, max_length=8)
+    wanted = sweep(checkpoint, found, "beam", wanted=free.texts[0]).wanted
+    assert wanted is not None
+    prompt, tokens = scorable(checkpoint, found.prompt, free.texts[0])
+    assert wanted.logp == pytest.approx(trace(checkpoint, prompt, tokens, uniform, found.options).total, abs=1e-5)
+
+
+def test_a_setting_without_an_output_is_left_out_and_named(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint, found = models.checkpoint("translate"), models.run("translate")
+
+    def in_precision(precision: str) -> Any:
+        if precision == "bfloat16":
+            raise InputError("not here.")
+        return checkpoint
+
+    strip = sweep(checkpoint, found, "precision", models=in_precision)
+    assert [frame.label for frame in strip.frames] == ["float32", "int8"]
+    assert strip.says[-1] == "bfloat16 is left out: not here."
+
+
+def test_work_stopped_within_a_frame_leaves_those_before_it(models: Models) -> None:
+    checkpoint, found, asked = models.checkpoint("translate"), models.run("translate"), list[str]()
+
+    def in_precision(precision: str) -> Any:
+        asked.append(precision)
+        if len(asked) > 1:
+            raise InputError("Stopped.")
+        return checkpoint
+
+    strip = sweep(checkpoint, found, "precision", models=in_precision, cancel=lambda: len(asked) > 1)
+    assert [frame.label for frame in strip.frames] == ["float32"] and not any("left out" in said for said in strip.says)
 
 
 @pytest.mark.parametrize(

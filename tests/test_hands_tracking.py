@@ -74,7 +74,10 @@ def test_what_closes_a_place(place: str, text: str, is_closed: bool) -> None:
 
 def test_the_auc_is_that_of_the_measurements() -> None:
     values_NU, inside_N = np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 3 == 0
+    values_NU[:, 1] = values_NU[:, 1].round()  # many ties
+    values_NU[:, 2] = 0.0
     assert aucs(values_NU, inside_N) == pytest.approx([auc(values_N, inside_N) for values_N in values_NU.T])
+    assert aucs(values_NU, inside_N)[2] == 0.5
 
 
 @pytest.fixture

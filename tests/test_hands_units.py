@@ -94,6 +94,7 @@ def test_progress_is_told_and_a_person_can_stop(models: Models) -> None:
         ({"over": "everything"}, "Means are taken over 'input' or 'sample'"),
         ({"position": 99}, "Position 99 is outside this output"),
         ({"length": 50}, "has from 1 to"),
+        ({"steps": 0}, "steps must be a whole number from 1 up, not 0"),
     ],
     ids=str,
 )

@@ -38,7 +38,7 @@ def asked(models: Models, task: str, rank: int, offset: int = 2, **options: Any)
 
 @pytest.mark.parametrize("rank", [0, 4])
 @pytest.mark.parametrize("strategy", ["greedy", "beam"])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [*TASKS, "hard"])
 def test_every_way_that_is_told_brings_the_word_about_at_its_price(models: Models, task: str, strategy: str, rank: int) -> None:
     checkpoint, found, position, wanted, ways = asked(models, task, rank, strategy=strategy)
     said = (*found.prompt.prefix, *found.hypotheses[0].tokens)
@@ -156,6 +156,7 @@ def test_what_cannot_be_looked_for_has_its_sentence(models: Models) -> None:
         ({"word": "Жю"}, "no pieces for “Жю”"),
         ({"word": found.hypotheses[0].tokens[:1], "position": 0}, "there already"),
         ({"word": (10_000,)}, "each a number below"),
+        ({"word": 5}, "A word is a text, or the numbers of its pieces, not 5"),
         ({"word": (10, 11), "position": 99}, "Position 99 is outside this output"),
     ):
         with pytest.raises(InputError, match=words):

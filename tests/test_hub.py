@@ -71,6 +71,13 @@ def test_bundled_comes_before_the_hub(hub: Hub, good_folder: Path, monkeypatch: 
     assert not hub.log
 
 
+def test_what_names_no_checkpoint_has_its_sentence(hub: Hub) -> None:
+    for name, words in ((5, "a name, a folder or user/name, not 5"), ("~nobody-of-this-name/x", "home folder .* is not known")):
+        with pytest.raises(InputError, match=words):
+            models.load(name)  # type: ignore[arg-type]
+    assert not hub.log
+
+
 def test_a_revision_of_a_folder_is_refused_with_a_sentence(hub: Hub, good_folder: Path) -> None:
     shutil.copytree(good_folder, checkpoints.shipped_folder() / "small")
     for name in ("small", good_folder, f"{good_folder}"):

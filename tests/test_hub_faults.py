@@ -166,6 +166,7 @@ def test_a_short_pause_is_kept(hub: Hub, sha: str, method: str, path: str, limit
         ("-5", "a pause; try again after it"),
         ("Thu, 01 Jan 1970 00:00:00 GMT", "a pause; try again after it"),
         ("soon", "a pause; try again after it"),
+        ("Mon, 01 Jan 2024 00:00:00 +99999999999999999999", "a pause; try again after it"),
     ],
 )
 def test_a_pause_is_told_in_words_however_it_is_asked_for(hub: Hub, sha: str, header: str, says: str) -> None:

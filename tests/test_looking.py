@@ -288,6 +288,9 @@ def test_the_probabilities_are_those_of_em_written_with_loops() -> None:
 
 def test_pieces_are_joined_to_words() -> None:
     text = Subwords.train(sentences("de"), 40)
+    longer = "\u0130\u0130 Hund"  # its small letters are two characters each
+    last, strings = silver.parts(text, longer)[1][-1], text.encode(longer).strings
+    assert last.word == "hund" in "".join(strings[piece] for piece in last.pieces).lower()
     ids, found = silver.parts(text, "Der Hund, im Garten.")
     strings = text.encode("Der Hund, im Garten.").strings
     assert [part.word for part in found] == ["der", "hund", ",", "im", "garten", "."]

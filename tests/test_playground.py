@@ -156,6 +156,8 @@ def test_a_search_error_is_named(model: Maker) -> None:
     for one in (greedy, other):
         with pytest.raises(InputError, match="Compare searches of the same input"):
             search_error(run(checkpoint, INPUTS["translate"][0], options("exact", nbest=1)), one)
+    with pytest.raises(InputError, match="in one precision: these are in float32 and int8"):
+        search_error(exact, replace(greedy, precision="int8"))
 
 
 def test_pictures_are_compared_by_what_is_read(model: Maker) -> None:

@@ -23,7 +23,7 @@ from training.publish.card import HUB_LICENCES
 from training.recipes import RECIPES, Recipe
 from training.run.build import model_of, read_recipe, recipe_from, write_recipe
 from training.run.fit import Run
-from training.run.overrides import changed, described, listed
+from training.run.overrides import changed, described, listed, written
 from training.tasks.task import METRICS
 
 LETTERS = Characters([*SPECIALS, *"abcdefghijklmnopqrstuvwxyz"])
@@ -153,6 +153,10 @@ def test_a_value_out_of_range_is_told_before_anything_is_trained(name: str, sett
 
 
 def test_values_are_checked_where_a_recipe_is_made_and_together() -> None:
+    for name in ("model", "weigh"):
+        with pytest.raises(InputError, match=f"{name} must be names with values, not 5"):
+            replace(RECIPES["translator-de-en"], **{name: 5})
+    assert [written(value) for value in (12.0, 0.25, True, "cc-by-2.0")] == ["12", "0.25", "true", "cc-by-2.0"]
     with pytest.raises(InputError, match="weigh of tatoeba must be a whole number"):
         replace(RECIPES["translator-de-en"], weigh={"tatoeba": -1})
     with pytest.raises(InputError, match="task must be translate or"):

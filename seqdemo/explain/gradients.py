@@ -169,7 +169,11 @@ def _after(step: Callable[[Tensor, int, Tensor], Tensor], given: Input, state: T
 
 def stretch(matrix_NM: Tensor) -> float:
     """The largest singular value of M, by power iteration on M' M: a full decomposition for a thousand units takes a second a
-    step."""
+    step. Squares of small entries would become 0, so M is divided by its largest entry first."""
+    largest = float(matrix_NM.abs().amax())
+    if not 0 < largest < math.inf:
+        return largest
+    matrix_NM = matrix_NM / largest
     vector_M = torch.linspace(1, 2, matrix_NM.shape[1], dtype=matrix_NM.dtype)
     before, squared = -1.0, 0.0
     for _ in range(MOST_TURNS):
@@ -177,4 +181,4 @@ def stretch(matrix_NM: Tensor) -> float:
         before, squared = squared, float(vector_M.norm())
         if not squared or abs(squared - before) <= CLOSE * squared:
             break
-    return math.sqrt(squared)
+    return largest * math.sqrt(squared)

@@ -114,7 +114,9 @@ def bent_row(place: Place, word: Sequence[int], cancel: Cancel | None) -> Iterat
             seen = seen_at(place, position)
             for head in heads_to_bend(place, word, position, seen):
                 judge, own_S = WordUnderRows(place, word, position, head), own_row(seen, head)
-                goals = [*towards_one(judge, own_S), *climbed(place, word, position, head, own_S, cancel)]
+                goals = towards_one(judge, own_S)
+                if not place.network.config.hard:  # which has no gradient
+                    goals += climbed(place, word, position, head, own_S, cancel)
                 yield from proposals(judge, own_S, goals, position)
 
 

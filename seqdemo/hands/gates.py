@@ -40,7 +40,7 @@ def gate_report(
         raise InputError(f"Gates are looked at over 'input' or 'sample', not {over!r}.")
     asked = presets(config, positions_of(checkpoint.model, run.prompt.source))  # type: ignore[arg-type]
     if over == "input":
-        trace = replay(checkpoint, run, tokens or run.hypotheses[0].tokens)
+        trace = replay(checkpoint, run, tuple(tokens) or run.hypotheses[0].tokens)
         rows = {"encoder": trace.source, "decoder": (READ_FIRST, *trace.target[:-1])}
         gates = [of_text(name, values, rows[name.split(".")[0]]) for name, values in trace.gates.items() if is_switch(name)]
         return GateReport(over, None, config.cell, tuple(gates), asked)

@@ -77,7 +77,8 @@ def ways(found: Ways) -> list[str]:
 
 
 def gates(found: GateReport) -> list[str]:
-    return [f"{gate.name} shut at {gate.shut[0].piece!r}, open at {gate.open[0].piece!r}" for gate in found.gates if gate.shut]
+    told = [f"{gate.name} shut at {gate.shut[0].piece!r}, open at {gate.open[0].piece!r}" for gate in found.gates if gate.shut]
+    return told or ["This model has no gates."]
 
 
 def layers(found: Followers) -> list[str]:

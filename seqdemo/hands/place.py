@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.edits import Edit, whole
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 from seqdemo.explain.replay import inputs_of
 from seqdemo.explain.step import before
 from seqdemo.findings import Bar
@@ -90,10 +92,16 @@ def check_place(position: object, given: int, length: int) -> None:
         raise InputError(f"The first {given} pieces are the text that was given; ask from position {given} on.")
 
 
+def check_count(name: str, value: object) -> None:
+    if not whole(value, sys.maxsize) or not value:
+        raise InputError(f"{name} must be a whole number from 1 up, not {shown(value)}.")
+
+
 def rows_of(values: Sequence[Sequence[float]], positions: int) -> Tensor:
     """Attention rows from a user, checked, each normalised to sum to 1."""
     for row in values:
-        good = len(row) == positions and all(isinstance(weight, (int, float)) and 0 <= weight <= 1e6 for weight in row)
+        good = isinstance(row, (Sequence, np.ndarray)) and len(row) == positions
+        good = good and all(isinstance(weight, (int, float, np.floating)) and 0 <= weight <= 1e6 for weight in row)
         if not good or sum(row) <= 0:
             raise InputError(
                 f"An attention row for this source has {positions} weights, numbers from 0 up, and at least one above 0."

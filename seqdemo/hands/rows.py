@@ -10,7 +10,7 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.edits import AttentionRow, check_attention
 from seqdemo.explain.replay import positions_of
 from seqdemo.findings import Elsewhere, NextWord, RowBound, UnderRow
-from seqdemo.hands.place import Place, rows_of
+from seqdemo.hands.place import Place, check_count, rows_of
 from seqdemo.network.model import Network
 from seqdemo.playground import Run, checkpoint_of
 
@@ -35,12 +35,13 @@ def under_rows(
     place: Place, rows: Sequence[Sequence[float]], layer: int | None = None, head: int | None = None, top: int = 8
 ) -> NextWord:
     """`next_word` at a prepared place."""
-    config, source = place.network.config, place.run.prompt.source
+    if rows or (layer, head) != (None, None):
+        check_attention(AttentionRow(place.position, (), layer, head), place.network.config)
+    check_count("top", top)
     own = UnderRow(own_row(place, layer, head), place.bar(place.token).p, place.bars(place.logp_V, top))
     if not rows:
         return NextWord(place.position, place.bar(place.token), own)
-    check_attention(AttentionRow(place.position, (), layer, head), config)
-    given_KS = rows_of(rows, positions_of(place.network, source))
+    given_KS = rows_of(rows, positions_of(place.network, place.run.prompt.source))
     found = [
         UnderRow(tuple(row_S.tolist()), place.bar(place.token, logp_V).p, place.bars(logp_V, top))
         for row_S, logp_V in zip(given_KS, place.under(given_KS, layer, head))

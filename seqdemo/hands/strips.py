@@ -16,7 +16,7 @@ import torch
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import PRECISIONS, TOLERANCE, SearchOptions
-from seqdemo.edits import AttentionBlend, Edit, check_attention
+from seqdemo.edits import AttentionBlend, Edit, check_blend, is_word
 from seqdemo.errors import InputError
 from seqdemo.explain.replay import inputs_of
 from seqdemo.findings import Frame, Pooled, Strip, Wanted
@@ -64,27 +64,36 @@ def sweep(
 ) -> Strip:
     """The input of a run decoded `along` the dimmer of attention, the sizes of a beam, or the precisions, with the run's options
     and edits otherwise. `towards`: what the dimmer blends attention with. `wanted`: the answer that beams are held against.
-    `shown(frames, of)` hears of every frame; after `cancel()` the strip ends with those that are there."""
+    `shown(frames, of)` hears of every frame; after `cancel()` the strip ends with those that are there. A setting at which the
+    input cannot be decoded is left out, and `says` tells why."""
     strips = {"dimmer": Dimmer, "beam": Beams, "precision": Precisions}
     if along not in strips:
         raise InputError(f"A strip goes along {', '.join(strips)}, not {along!r}.")
     checkpoint = checkpoint_of(checkpoint)
     strip = strips[along](checkpoint, found, towards=towards, wanted=wanted, models=models or checkpoint.in_precision)
     frames: list[Frame] = []
-    for frame in strip.frames(cancel):
-        frames.append(strip.beside(frame, frames))
+    failed: dict[str, InputError] = {}
+    for setting in strip.settings:
+        try:
+            frames.append(strip.beside(strip.frame_at(setting, cancel), frames))
+        except InputError as error:
+            failed[strip.label(setting)] = error
         if shown:
-            shown(frames, strip.count)
+            shown(frames, len(strip.settings))
         if cancel and cancel():
             break
+    if not frames:
+        raise next(iter(failed.values()))
     flips = next((n for n, frame in enumerate(frames) if frame.differs_at is not None), None)
-    return Strip(along, tuple(frames), 0, flips, strip.wanted, strip.pool(frames), tuple(strip.says(frames, flips)))
+    left_out = [] if cancel and cancel() else [f"{label} is left out: {error}" for label, error in failed.items()]
+    says = (*strip.says(frames, flips), *left_out)
+    return Strip(along, tuple(frames), 0, flips, strip.wanted, strip.pool(frames), says)
 
 
 class Along:
     """The common part of all strips."""
 
-    count = 0
+    settings: Sequence[Any] = ()
     wanted: Wanted | None = None
 
     def __init__(self, checkpoint: Checkpoint, found: Run, *, towards: str, wanted: str, models: Models) -> None:
@@ -96,7 +105,10 @@ class Along:
     def begin(self, wanted: str) -> None:
         """Checks before the first frame."""
 
-    def frames(self, cancel: Cancel | None) -> Iterator[Frame]:
+    def label(self, setting: Any) -> str:
+        return str(setting)
+
+    def frame_at(self, setting: Any, cancel: Cancel | None) -> Frame:
         raise NotImplementedError
 
     def frame(self, label: str, value: float | str, best: Hypothesis, text: str, seconds: float, **more: Any) -> Frame:
@@ -129,19 +141,21 @@ class Along:
 
 
 class Dimmer(Along):
-    count = len(SHARES)
+    settings = SHARES
 
     def begin(self, wanted: str) -> None:
-        check_attention(AttentionBlend(1.0, self.towards), network_of(self.checkpoint).config)
+        check_blend(AttentionBlend(1.0, self.towards), network_of(self.checkpoint).config, self.prompt.limit)
 
-    def frames(self, cancel: Cancel | None) -> Iterator[Frame]:
-        for share in SHARES:
-            blend: tuple[Edit, ...] = () if share == 1 else (AttentionBlend(1 - share, self.towards),)
-            begun = time.perf_counter()
-            made = run(self.checkpoint, self.prompt, self.options, (*self.edits, *blend), cancel=cancel)
-            seconds, price = time.perf_counter() - begun, made.own_prices[-1] if blend else None
-            more: dict[str, Price | tuple[Edit, ...] | None] = {"price": price, "edits": blend}
-            yield self.frame(f"{share:.0%}".replace("%", " %"), share, made.hypotheses[0], made.texts[0], seconds, **more)
+    def label(self, setting: float) -> str:
+        return f"{setting:.0%}".replace("%", " %")
+
+    def frame_at(self, setting: float, cancel: Cancel | None) -> Frame:
+        blend: tuple[Edit, ...] = () if setting == 1 else (AttentionBlend(1 - setting, self.towards),)
+        begun = time.perf_counter()
+        made = run(self.checkpoint, self.prompt, self.options, (*self.edits, *blend), cancel=cancel)
+        seconds, price = time.perf_counter() - begun, made.own_prices[-1] if blend else None
+        more: dict[str, Price | tuple[Edit, ...] | None] = {"price": price, "edits": blend}
+        return self.frame(self.label(setting), setting, made.hypotheses[0], made.texts[0], seconds, **more)
 
     def says(self, frames: Sequence[Frame], flips: int | None) -> Iterator[str]:
         if flips is None:
@@ -151,15 +165,14 @@ class Dimmer(Along):
 
 
 class Precisions(Along):
-    count = len(PRECISIONS)
+    settings = PRECISIONS
 
-    def frames(self, cancel: Cancel | None) -> Iterator[Frame]:
-        for precision in PRECISIONS:
-            model = self.models(precision)
-            begun = time.perf_counter()
-            made = run(model, self.prompt, self.options, self.edits, cancel=cancel)
-            seconds, note = time.perf_counter() - begun, network_of(model).precision_note
-            yield self.frame(precision, precision, made.hypotheses[0], made.texts[0], seconds, note=note)
+    def frame_at(self, setting: str, cancel: Cancel | None) -> Frame:
+        model = self.models(setting)
+        begun = time.perf_counter()
+        made = run(model, self.prompt, self.options, self.edits, cancel=cancel)
+        seconds, note = time.perf_counter() - begun, network_of(model).precision_note
+        return self.frame(setting, setting, made.hypotheses[0], made.texts[0], seconds, note=note)
 
     def says(self, frames: Sequence[Frame], flips: int | None) -> Iterator[str]:
         for frame in frames[1:]:
@@ -171,31 +184,34 @@ class Precisions(Along):
 
 
 class Beams(Along):
-    count = len(BEAMS) + 1
+    settings = (*BEAMS, EXACT)
 
     def begin(self, wanted: str) -> None:
         self.met: dict[tuple[int, ...], tuple[Hypothesis, int, list[int]]] = {}
-        self.wanted = wanted_answer(self.checkpoint, self.prompt, wanted) if wanted else None
+        self.made = 0  # frames
+        self.wanted = wanted_answer(self.checkpoint, self.found, wanted) if wanted else None
         self.plain = replace(self.options, strategy="beam", groups=1, siblings=0.0)
 
-    def frames(self, cancel: Cancel | None) -> Iterator[Frame]:
-        for number, beam in enumerate((*BEAMS, 0)):
-            options = replace(self.plain, beam=beam, nbest=beam) if beam else exact_options(self.plain)
-            begun = time.perf_counter()
-            (result,) = searched(self.checkpoint, [self.prompt], options, self.edits, cancel=cancel)
-            seconds = time.perf_counter() - begun
-            outputs = at_least_one(obedient(result, self.prompt, self.edits))
-            whole = [one for one in outputs if result.complete(one)]
-            self.meet(whole, beam, number)
-            (text,) = texts_of(self.checkpoint, self.prompt, outputs[:1])
-            label, value = (f"k = {beam}", beam) if beam else (EXACT, EXACT)
-            asked = {"strategy": "beam", "beam": beam} if beam else {"strategy": EXACT}
-            note = "" if whole else NOTHING_WHOLE
-            yield self.frame(label, value, outputs[0], text, seconds, options=asked, note=note, **proof(result.certificate))
+    def label(self, setting: int | str) -> str:
+        return EXACT if setting == EXACT else f"k = {setting}"
 
-    def meet(self, outputs: Sequence[Hypothesis], beam: int, frame: int) -> None:
+    def frame_at(self, setting: int | str, cancel: Cancel | None) -> Frame:
+        asked = {"strategy": EXACT} if setting == EXACT else {"strategy": "beam", "beam": setting}
+        options = exact_options(self.plain) if isinstance(setting, str) else replace(self.plain, beam=setting, nbest=setting)
+        begun = time.perf_counter()
+        (result,) = searched(self.checkpoint, [self.prompt], options, self.edits, cancel=cancel)
+        seconds = time.perf_counter() - begun
+        outputs = at_least_one(obedient(result, self.prompt, self.edits))
+        whole = [one for one in outputs if result.complete(one)]
+        self.meet(whole, 0 if isinstance(setting, str) else setting)
+        (text,) = texts_of(self.checkpoint, self.prompt, outputs[:1])
+        more = {"options": asked, "note": "" if whole else NOTHING_WHOLE, **proof(result.certificate)}
+        return self.frame(self.label(setting), setting, outputs[0], text, seconds, **more)
+
+    def meet(self, outputs: Sequence[Hypothesis], beam: int) -> None:
         for one in outputs:
-            self.met.setdefault(one.tokens, (one, beam, []))[2].append(frame)
+            self.met.setdefault(one.tokens, (one, beam, []))[2].append(self.made)
+        self.made += 1
 
     def beside(self, frame: Frame, before: Sequence[Frame]) -> Frame:
         if frame.note:
@@ -225,7 +241,7 @@ class Beams(Along):
         if worse:
             how = "is less like the wanted answer, or scores lower, than" if self.wanted else "scores lower than"
             yield f"More search found something worse at {', '.join(worse)}: it {how} what a smaller beam found."
-        if self.wanted:
+        if self.wanted and self.found.task != "complete":  # a text that goes on is likelier the sooner one stops reading
             yield fault(self.wanted, max((frame for frame in frames if not frame.note), key=lambda frame: frame.logp))
 
 
@@ -244,14 +260,13 @@ def proof(certificate: Certificate | None) -> dict[str, Any]:
     return {"proved": certificate.proved, "certificate": certificate.sentence} if certificate else {}
 
 
-def wanted_answer(checkpoint: Checkpoint, prompt: Prompt, wanted: str) -> Wanted:
-    """The answer that the user wanted, scored without edits."""
-    if checkpoint.task == "complete":
-        given = tokenizer(checkpoint.target_text).decode(prompt.prefix)
-        told = trace(checkpoint, *scorable(checkpoint, given, wanted))
-        return Wanted(given + wanted, float(told.logps[len(prompt.prefix) :].sum()))
-    told = trace(checkpoint, *scorable(checkpoint, prompt, wanted, prompt.language))
-    return Wanted(tokenizer(checkpoint.target_text).decode(told.tokens), told.total)
+def wanted_answer(checkpoint: Checkpoint, found: Run, wanted: str) -> Wanted:
+    """The answer that the user wanted, scored under the edits in force, as the outputs are."""
+    prompt, text = found.prompt, tokenizer(checkpoint.target_text)
+    given = text.decode(prompt.prefix) if found.task == "complete" else prompt
+    asked, tokens = scorable(checkpoint, given, wanted, prompt.language)
+    told = trace(checkpoint, asked, tokens, tuple(edit for edit in found.edits if not is_word(edit)), found.options)
+    return Wanted(text.decode(told.tokens), float(told.logps[len(prompt.prefix) :].sum()))
 
 
 def fault(wanted: Wanted, best: Frame) -> str:
@@ -260,9 +275,8 @@ def fault(wanted: Wanted, best: Frame) -> str:
         return "The likeliest output found is the wanted answer."
     if wanted.logp > best.logp:
         return f"The model finds the wanted answer likelier than all that was found ({wanted.logp:.3f}): the search missed it."
-    return (
-        f"The model finds the wanted answer less likely ({wanted.logp:.3f}) than “{best.text}” ({best.logp:.3f}): it is at fault."
-    )
+    than = f"“{best.text}” ({best.logp:.3f})"
+    return f"The model finds the wanted answer less likely ({wanted.logp:.3f}) than {than}: the model is at fault."
 
 
 def likeness(one: str, other: str) -> float:

@@ -90,10 +90,16 @@ def followers(checkpoint: Checkpoint | Network, place: str = "") -> Followers:
 
 
 def aucs(values_NU: np.ndarray, inside_N: np.ndarray) -> np.ndarray:
-    """P(the value inside > the value outside) of each unit, by the ranks of the values."""
-    ranks_NU = values_NU.argsort(0, kind="stable").argsort(0) + 1.0
+    """P(the value inside > the value outside) of each unit, by the ranks of the values; ties count half."""
     inside, outside = int(inside_N.sum()), int((~inside_N).sum())
-    return np.asarray((ranks_NU[inside_N].sum(0) - inside * (inside + 1) / 2) / (inside * outside))
+    sums_U = np.array([midranks(values_N)[inside_N].sum() for values_N in values_NU.T])
+    return np.asarray((sums_U - inside * (inside + 1) / 2) / (inside * outside))
+
+
+def midranks(values_N: np.ndarray) -> np.ndarray:
+    """Ranks from 1; equal values share the mean of their ranks."""
+    _, group_N, sizes = np.unique(values_N, return_inverse=True, return_counts=True)
+    return np.asarray((sizes.cumsum() - (sizes - 1) / 2.0)[group_N])
 
 
 def closing(

@@ -17,7 +17,7 @@ from seqdemo.errors import InputError
 from seqdemo.explain.replay import clamped, inputs_of, source_rows
 from seqdemo.explain.step import before
 from seqdemo.findings import UnitChange, UnitGroup, UnitRanking
-from seqdemo.hands.place import Cancel, Progress, check_place, stop_if
+from seqdemo.hands.place import Cancel, Progress, check_count, check_place, stop_if
 from seqdemo.hands.sample import follow, sample_for
 from seqdemo.network.attention import WhatIf, at, what_if_of
 from seqdemo.network.cells import Ask
@@ -153,6 +153,8 @@ def rank_units(
     begun, checkpoint = time.perf_counter(), checkpoint_of(checkpoint)
     network, target = said(checkpoint, run.prompt, tokens)
     places = word_at(run, target, position, length)
+    if steps is not None:
+        check_count("steps", steps)
     positions = None if steps is None or part == "encoder" else tuple(range(max(0, places.stop - steps), places.stop))
     like, means = means_over(checkpoint, run, held_layer(checkpoint, run, part, direction, layer, what, positions), over)
     word = WordUnderUnits(network, run, target, places, like)

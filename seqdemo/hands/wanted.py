@@ -14,7 +14,7 @@ from functools import cached_property
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.edits import MOST_EDITS, Ban, Edit, Force, is_word
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 from seqdemo.findings import Asked, Way, Ways
 from seqdemo.hands.bending import BentRow, HeldUnits, bent_row, held_units
 from seqdemo.hands.place import Cancel, Place, stop_if
@@ -70,7 +70,7 @@ class Wish:
     def failed(self, name: str, best: float) -> Way:
         """A way that did not reach the word, and how near it came; with the reason if edits could not be tried."""
         reason = f"; not all could be tried: {self.refused[-1]}" if self.refused else "."
-        return Way(name, False, best, f"best found: {best:.2g}, as the word's probability there{reason}")
+        return Way(name, False, best, f"the word's probability there reached {best:.2g}{reason}")
 
     def p_after(self, target: Sequence[int]) -> float:
         """The probability of the word after the beginning of another output, without the edits that are tried."""
@@ -152,9 +152,11 @@ def asked_word(place: Place, word: str | Sequence[int]) -> Asked:
         tokens = next((one.tokens for one in candidates_at(place, word).words if one.exact), ())
         if not tokens:
             raise unspellable(word)
-    else:
+    elif isinstance(word, (tuple, list)):
         tokens = tuple(word)
         trace(place.checkpoint, place.run.prompt, tokens)  # refuses numbers outside the vocabulary
+    else:
+        raise InputError(f"A word is a text, or the numbers of its pieces, not {shown(word)}.")
     if place.position + len(tokens) > len(place.run.prompt.prefix) + place.run.limit:
         raise InputError("This word does not fit there: the output has no room for it. Ask for an earlier place.")
     text = place.text.decode(tokens) or place.text.piece(tokens[0])

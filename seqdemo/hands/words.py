@@ -21,7 +21,7 @@ from seqdemo.config import UNK
 from seqdemo.edits import Ban, Force, Require, spellings_of
 from seqdemo.errors import InputError
 from seqdemo.findings import MustBeSaid, Word, Words
-from seqdemo.hands.place import Place
+from seqdemo.hands.place import Place, check_count
 from seqdemo.network.model import Network, log_probabilities
 from seqdemo.playground import Run, checkpoint_of
 from seqdemo.prompts import tokenizer
@@ -73,6 +73,7 @@ def candidates(
 
 def candidates_at(place: Place, typed: str, most: int = 8) -> Words:
     typed = checked(typed, place.text)
+    check_count("most", most)
     search = Completion(place, typed)
     found = [search.word(one) for one in search.run(most)]
     if not found:

@@ -53,13 +53,18 @@ def names() -> list[str]:
 
 
 def resolve(name: str | Path, revision: str | None, anonymous: bool = False, refresh: bool = False) -> Place | Repository:
+    if not isinstance(name, (str, Path)):
+        raise InputError(f"A checkpoint is a name, a folder or user/name, not {shown(name)}.")
     if isinstance(name, str) and "://" in name:
         raise InputError(f"A repository on the Hub is written user/name, without its address: {shown(name)}.")
     if isinstance(name, str) and name.count("/") > 1 and name[0] not in "./~" and not os.path.isdir(name):
         raise InputError(f"There is no folder {shown(name)}, and a repository on the Hub is written user/name.")
     if isinstance(name, Path) or name.startswith((".", "/", "~")) or name.count("/") > 1:
         refuse_revision(name, revision)
-        return Place(Path(name).expanduser())
+        try:
+            return Place(Path(name).expanduser())
+        except RuntimeError:
+            raise InputError(f"There is no folder {shown(name)}: the home folder it begins with is not known.") from None
     if "/" in name:
         return Repository(*checked_id(name, revision), name, anonymous, refresh)
     if NAME.fullmatch(name) and (shipped_folder() / name / CONFIG).is_file():

@@ -118,7 +118,7 @@ def retry_after(response: httpx.Response) -> int | None:
         return min(int(value[:12]), LONGEST_PAUSE)
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     until = (date.replace(tzinfo=date.tzinfo or timezone.utc) - datetime.now(timezone.utc)).total_seconds()
     return min(math.ceil(until), LONGEST_PAUSE) if until > 0 else None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from seqdemo.config import SearchOptions
+from seqdemo.config import TOLERANCE, SearchOptions
 from seqdemo.errors import InputError
 from seqdemo.records import SearchError, SearchResult
 from seqdemo.search.rules import RULES
 
-SAME = 1e-5  # scores computed in batches of different shapes may differ by this much times 1 + |score|
 
-
-def error_between(exact: SearchResult, beam: SearchResult) -> SearchError:
-    """Whether the beam missed the best output. Both searches must have the same options except for the strategy."""
+def error_between(exact: SearchResult, beam: SearchResult, tolerance: float = TOLERANCE["float32"]) -> SearchError:
+    """Whether the beam missed the best output. Both searches must have the same options except for the strategy. Scores computed
+    in batches of different shapes may differ by `tolerance` x (1 + |score|)."""
     if exact.certificate is None:
         raise InputError("Only exact search can tell whether a beam made a search error; run it on the same input.")
     if exact.options and beam.options and terms(exact.options, exact.limit) != terms(beam.options, beam.limit):
@@ -21,7 +20,7 @@ def error_between(exact: SearchResult, beam: SearchResult) -> SearchError:
     if not beam.hypotheses or not beam.complete(beam.hypotheses[0]):
         return SearchError(None, None, "Not known: the beam broke off before an output was complete.")
     gap = exact.hypotheses[0].score - beam.hypotheses[0].score
-    same = SAME * (1 + abs(exact.hypotheses[0].score))
+    same = tolerance * (1 + abs(exact.hypotheses[0].score))
     if gap > same:
         return SearchError(True, gap, f"Search error: exact search found an output that scores {gap:.4f} higher.")
     if gap < -same and exact.certificate.proved:

@@ -24,30 +24,36 @@ DEV_CHARACTERS = 80_000  # evenly spread over the dev text, whose states are kep
 
 
 def ids_of(checkpoint: Checkpoint, text: str) -> tuple[np.ndarray, int]:
-    """The ids of a text, and how many characters are unknown to the model."""
+    """The ids of a text, and how many of its characters are unknown to the model."""
     assert checkpoint.target_text is not None
     pieces = checkpoint.target_text.encode(text)
     return np.array(pieces.ids), len(pieces.known) - sum(pieces.known)
 
 
 def nats(checkpoint: Checkpoint, before: str, text: str) -> dict[str, Any]:
-    assert isinstance(checkpoint.model, Network)
-    context = before[-RUN_UP:]
-    ids_N, unknown = ids_of(checkpoint, context + text)
-    starts_R, length = stretches(len(context), len(ids_N))
+    """Nats per character of a text that follows `before`. Each stretch of it is read after the RUN_UP characters before it, or
+    as many as there are."""
+    (context_N, _), (text_N, unknown) = ids_of(checkpoint, before[-RUN_UP:]), ids_of(checkpoint, text)
+    ids_N, begin = np.concatenate([context_N, text_N]).astype(np.int64), len(context_N)
+    starts_R, length = stretches(begin, len(ids_N))
+    run_up_R = np.minimum(starts_R, RUN_UP)
 
     def work(mine: list[int]) -> list[np.ndarray]:
         assert isinstance(checkpoint.model, Network)
-        return list(read(checkpoint.model, ids_N, starts_R[mine], length, len(context)).logps_RL)
+        logps: dict[int, np.ndarray] = {}
+        for run_up in np.unique(run_up_R[mine]).tolist():
+            rows = [row for row in mine if run_up_R[row] == run_up]
+            logps.update(zip(rows, read(checkpoint.model, ids_N, starts_R[rows], length, run_up).logps_RL))
+        return [logps[row] for row in mine]
 
-    logps_N = np.empty(len(ids_N) - len(context))
+    logps_N = np.empty(len(text_N))
     for start, logps_L in zip(starts_R, shared(work, range(len(starts_R)))):
-        logps_N[start - len(context) : start - len(context) + length] = logps_L
+        logps_N[start - begin : start - begin + length] = logps_L
     return {
         "nats_per_character": nats_per_character(logps_N.tolist(), len(logps_N)),
         "characters": len(logps_N),
         "unknown_characters": unknown,
-        "run_up": len(context),
+        "run_up": begin,
         "stretches": len(starts_R),
     }
 

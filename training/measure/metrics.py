@@ -17,6 +17,8 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from seqdemo.hands.tracking import midranks
+
 CAPTION_TOKENS = re.compile(r"\w+(?:['’-]\w+)*")
 CAPTION_TOKENISATION = "lower-cased; words are runs of letters and digits, joined by ' or -; other signs are dropped"
 CIDER_SIGMA = 6.0
@@ -167,13 +169,6 @@ def _alike(candidate: Weighed, reference: Weighed) -> float:
 def nats_per_character(logps: Sequence[float], characters: int) -> float:
     """Minus the total log probability over the number of characters."""
     return -math.fsum(logps) / characters
-
-
-def midranks(values_N: np.ndarray) -> np.ndarray:
-    """Ranks from 1; equal values share the mean of their ranks."""
-    _, group, sizes = np.unique(values_N, return_inverse=True, return_counts=True)
-    last = np.cumsum(sizes)
-    return np.asarray((last - (sizes - 1) / 2.0)[group])
 
 
 def auc(values_N: np.ndarray, labels_N: np.ndarray) -> float:

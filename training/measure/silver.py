@@ -112,9 +112,9 @@ def likeliest(p_FE: np.ndarray) -> dict[int, int]:
 def parts(text: Tokenizer, sentence: str) -> tuple[tuple[int, ...], list[Part]]:
     """The ids of a sentence's pieces, and its words with the pieces that have letters of them."""
     pieces = text.encode(sentence)
-    piece_of = [index for index, piece in enumerate(pieces.strings) for _ in piece]
-    joined = "".join(pieces.strings).replace(SPACE_MARK, " ").lower()
-    found = [Part(m.group(), tuple(dict.fromkeys(piece_of[m.start() : m.end()]))) for m in WORD.finditer(joined)]
+    spelled = [piece.replace(SPACE_MARK, " ").lower() for piece in pieces.strings]  # may become longer, as that of İ does
+    piece_of = [index for index, piece in enumerate(spelled) for _ in piece]
+    found = [Part(m.group(), tuple(dict.fromkeys(piece_of[m.start() : m.end()]))) for m in WORD.finditer("".join(spelled))]
     return pieces.ids, found
 
 

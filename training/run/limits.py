@@ -77,6 +77,9 @@ def check(values: Mapping[str, Any]) -> None:
     """Check the fields of a recipe. An InputError names a wrong one and its allowed values."""
     task = values["task"]
     one_of("task", task, tuple(ENCODERS))
+    for name in ("model", "weigh"):
+        if not isinstance(values[name], Mapping):
+            raise InputError(f"{name} must be names with values, not {shown(values[name])}.")
     for name, allowed in {**WHOLE, **NUMBERS}.items():
         check_number(name, values[name], allowed)
     one_of("metric", values["metric"], METRICS[task], task)

@@ -64,7 +64,9 @@ def written(value: Any) -> str:
     """A value as --set accepts it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
+    if isinstance(value, float):
+        return str(value).removesuffix(".0")
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def listed(recipes: Iterable[Recipe]) -> str:
