@@ -383,5 +383,5 @@ def scorable(checkpoint: Checkpoint, given: Any, target: Any, language: str = ""
     pieces = cut_up(text, target, MOST_CHARACTERS)
     if len(pieces.ids) > MOST_PIECES:
         raise InputError(f"This output is {len(pieces.ids)} pieces long; the limit is {MOST_PIECES}. Shorten it.")
-    blank = "" if all(pieces.known) else f"{unseen(pieces, 'the output')}; it prices a blank there."
+    blank = "" if all(pieces.known) else f"{unseen(pieces, 'the output')}; a blank is scored in its place."
     return replace(prompt, far=f"{prompt.far} {blank}".strip()), (*pieces.ids, EOS)

@@ -262,7 +262,7 @@ def test_a_blank_that_is_priced_is_said(terminal: Terminal) -> None:
     given = "Ein 犬.\tThe 犬 dog.\nEin kind.\tThe dog.\n"
     code, out, err = terminal("score", given=given, checkpoint="translate")
     assert code == 0 and len(out) == 2 and len(err) == 1
-    assert "1 piece of this; it reads a blank" in err[0] and "1 piece of the output; it prices a blank" in err[0]
+    assert "1 piece of this; it reads a blank" in err[0] and "1 piece of the output; a blank is scored in its place" in err[0]
     _, out, _ = terminal("score", "--json", given=given, checkpoint="translate")
     assert ["note" in json.loads(line) for line in out] == [True, False]
 

@@ -379,9 +379,7 @@ def test_a_token_that_was_revoked(hub: Hub, sha: str, good_files: Files, monkeyp
     assert models.load("owner/private").name == "owner/private"
     shutil.rmtree(cache.cache_folder())
     for repo in ("owner/private", "owner/misspelt"):
-        with refused(
-            "revoked", f"does not accept the token of this machine, and without one it shows no {repo}; check the spelling"
-        ):
+        with refused("revoked", f"refuses the token of this machine, and {repo} is private or does not exist; check its name"):
             models.load(repo)
     hub.fault("GET", "/api/models", faults.status(401, message="Invalid credentials in Authorization header"), times=1)
     hub.fault("GET", "/api/models", faults.status(500))

@@ -31,7 +31,7 @@ SENTENCES = {
     "expired-link": "The link that the Hub gave for a file of {repo} has expired; check this machine's clock, then try again.",
     "not-a-hub": "What answers at {endpoint} is not the Hub; perhaps a log-in page. Open it in a browser, or check HF_ENDPOINT.",
     # the account
-    "revoked": "The Hub does not accept the token of this machine, and without one it shows no {repo}; check the spelling, "
+    "revoked": "The Hub refuses the token of this machine, and {repo} is private or does not exist; check its name, "
     "or unset HF_TOKEN and run `hf auth login` again.",
     "forbidden": "The account of this machine, or its token, may not do this with {repo} ({detail}); ask its owner.",
     "no-account": "The Hub lets nobody read {repo} without an account ({detail}); run `hf auth login`, or set HF_TOKEN.",

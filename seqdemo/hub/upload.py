@@ -50,8 +50,8 @@ class Local:
 
 
 class Sending:
-    """Counts the bytes of all files that have been read for sending, and reports them from time to time. `begun`: not while the
-    library still reads them for their hashes."""
+    """Counts the bytes of all files that have been read for sending, and reports them from time to time. It counts once `begun`
+    is set: before that the library reads the files for their hashes."""
 
     def __init__(self, files: list[Local], say: Say) -> None:
         self.read = dict.fromkeys((file.name for file in files), 0)

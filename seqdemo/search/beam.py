@@ -366,7 +366,7 @@ class Perturbed:
 
         g_c ~ Gumbel(l_c),   Z = max_c g_c,   G_c = -log(exp(-G_h) - exp(-Z) + exp(-g_c)),
 
-    which are Gumbels of theirs under the condition that the largest is G_h. Where rules forbid tokens, the rest share what
+    where G_c is a Gumbel(l_c) under the condition that the largest of them is G_h. Where rules forbid tokens, the rest share what
     is left, as in sampling. Every sentence is drawn with the same random numbers.
     """
 

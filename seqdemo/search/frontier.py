@@ -13,7 +13,7 @@ import numpy as np
 from seqdemo.records import TREE_KINDS, SearchTree, empty_tree
 
 LAST_RANK = np.iinfo(TREE_KINDS[5]).max
-ROUNDING = 1e-6  # a first filter in single precision keeps this much more than the filter in double precision
+ROUNDING = 1e-6  # the margin of a first filter in single precision, so that it drops nothing that double precision keeps
 
 
 class Held(NamedTuple):

@@ -52,7 +52,7 @@ class Candidates(NamedTuple):
     logp_BC: np.ndarray
     total_BC: np.ndarray  # float64; -inf: not a candidate
     carried_BC: np.ndarray | None = None  # True: no new token, but a finished hypothesis that holds its place
-    level_BC: np.ndarray | None = None  # for which places it competes: by what it misses, or by group; None: all for all
+    level_BC: np.ndarray | None = None  # it competes with those of its level: missing tokens, or group; None: with all
     rank_BC: np.ndarray | None = None  # float64, what ranks it; None: its total
 
 
@@ -102,7 +102,7 @@ class Chooser(Protocol):
     """Decides which candidates go on. `slots` always holds the hypotheses of the rows the model sees next."""
 
     slots: Slots
-    within: int  # candidates that end are finished when they are among the first `within` of their group; 0: when chosen
+    within: int  # a candidate that ends is finished if it is among the first `within` of its group; 0: if it is chosen
     group: int  # columns that belong together in the ranking; 0: all
 
     def choose(

@@ -32,7 +32,7 @@ PIPELINES = {
 }
 FORMER = {"transliterate": "text2text-generation"}  # a pipeline until 2025; people still look for the word
 HUB_LICENCES = {"apache-2.0", "mit", "cc-by-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-sa-4.0", "cc0-1.0", "unlicense"}
-HUB_LANGUAGES = {"c": "code"}  # licences for which the Hub has other names
+HUB_LANGUAGES = {"c": "code"}  # languages for which the Hub has other names
 CELLS = {"lstm": "LSTM", "lstm-b": "LSTM (forget bias 1 at the start)", "gru": "GRU", "elman": "Elman"}
 ORDERS = {
     "context-once": "sees the source once, as its first state",

@@ -76,7 +76,7 @@ def refuse_changes(before: Recipe, now: Recipe) -> None:
 
 
 def circumstances(run: Run) -> dict[str, Any]:
-    """What must be the same for a run to resume at all, and what for it to resume with the same bits."""
+    """A run resumes only with the same data and number of processes. If the rest is the same too, it resumes bit for bit."""
     return {
         "data": run.fingerprint,
         "processes": run.ranks.world,

@@ -95,8 +95,8 @@ class PairTask:
         return model.start(memory, len(batch.source))
 
     def hard_loss(self, model: Network, batch: Batch, target_in_BT: Tensor, smoothing: float) -> Loss:
-        """-log p of the words, given where it looked; how its looks are to change, by REINFORCE with a moving baseline; and
-        rewards for looks that are undecided, and even over time."""
+        """-log p of the words under the positions that were drawn; REINFORCE with a moving baseline, which trains the positions;
+        a bonus for entropy, and a penalty on uneven attention."""
         recipe, said_BT = self.recipe, batch.target_out_BT != PAD
         taught = model.teach(None, None, target_in_BT, keep=LOOKS, state=self.begun(model, batch))
         logits_BTV = model.readout(taught.features_BTR)
