@@ -115,7 +115,7 @@ def bent_row(place: Place, word: Sequence[int], cancel: Cancel | None) -> Iterat
             for head in heads_to_bend(place, word, position, seen):
                 judge, own_S = WordUnderRows(place, word, position, head), own_row(seen, head)
                 goals = towards_one(judge, own_S)
-                if not place.network.config.hard:  # which has no gradient
+                if not place.network.config.hard:  # hard attention has no gradient to climb along
                     goals += climbed(place, word, position, head, own_S, cancel)
                 yield from proposals(judge, own_S, goals, position)
 

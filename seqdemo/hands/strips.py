@@ -241,8 +241,9 @@ class Beams(Along):
         if worse:
             how = "is less like the wanted answer, or scores lower, than" if self.wanted else "scores lower than"
             yield f"More search found something worse at {', '.join(worse)}: it {how} what a smaller beam found."
-        if self.wanted and self.found.task != "complete":  # a text that goes on is likelier the sooner one stops reading
-            yield fault(self.wanted, max((frame for frame in frames if not frame.note), key=lambda frame: frame.logp))
+        whole = [frame for frame in frames if not frame.note]
+        if self.wanted and whole and self.found.task != "complete":  # of texts that go on, a shorter one is likelier
+            yield fault(self.wanted, max(whole, key=lambda frame: frame.logp))
 
 
 def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
