@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parting, unitNumber } from "../../seqdemo/figures/js/text.js";
 import { times } from "../../seqdemo/figures/js/core.js";
+import { Bench } from "../../seqdemo/ui/js/bench.js";
 import { exampleNote, inputNote } from "../../seqdemo/ui/js/examples.js";
-import { finding, walk } from "../../seqdemo/ui/js/finding.js";
+import { finding, priceSentence, walk } from "../../seqdemo/ui/js/finding.js";
 
 const NO_TREE = { children: new Map(), token: [], fate: [], missed: [] };
 
@@ -90,4 +91,72 @@ test("what people wrote stays beside an input whatever the columns make of it", 
   assert.equal(inputNote(example, [example]), "Greedy differs. A person wrote: “He left.”");
   assert.equal(inputNote(undefined, [example]), "A person wrote: “He left.”");
   assert.equal(inputNote(undefined, []), "");
+});
+
+const WORDS = { kind: "subwords", checkpoint: "m" };
+const own = (pieces, tokens) => ({ hypothesis: side(pieces, tokens).hypothesis, tree: NO_TREE });
+const GREEDY = { strategy: "greedy" };
+const HAD = [["▁We", "▁had", "<eos>"], [4, 5, 2]];
+const BROKE = [["▁We", "▁broke", "<eos>"], [4, 8, 2]];
+const LEFT = [["▁We", "▁left", "<eos>"], [4, 9, 2]];
+const edited = (written, more = {}) => side(...written, { ...WORDS, edited: true, ...more });
+const searched = (written, more = {}) => side(...written, { ...WORDS, options: GREEDY, ...more });
+
+test("an edit that leaves the text is not the cause of a difference that two searches make", () => {
+  const told = said(searched(HAD), edited(BROKE, { own: own(...BROKE), prices: [{ kind: "state", change: Math.log(3) }] }), "translate");
+  assert.match(told, /part at word 2, “had” \(.*\) in A and “broke”/);
+  assert.match(told, /The edit leaves B's translation as it was, but the edited model finds it 3\.0× likelier than the untouched one does\.$/);
+  assert.doesNotMatch(told, /Under the edit/);
+});
+
+test("what an edit changes is told against what B wrote before it", () => {
+  const told = said(searched(HAD), edited(LEFT, { own: own(...BROKE) }), "translate");
+  assert.match(told, /^Under the edit, B parts at word 2 from what it writes without it: “left” \(.*\) instead of “broke”/);
+  assert.match(told, /A's translation differed from B's before the edit too\.$/);
+});
+
+test("where B wrote the same as A before, the edit is the only cause", () => {
+  assert.match(said(searched(HAD), edited(LEFT, { own: own(...HAD) }), "translate"), /^Under the edit, B parts from A at word 2: “left” \(.*\) instead of “had”.* See the cost in column B\.$/);
+});
+
+test("where it is unknown what B writes without the edit, every cause is named", () => {
+  assert.match(said(searched(HAD), edited(LEFT), "translate"), /^B parts from A at word 2: .*B is edited and their searches differ, so the difference has two causes\./);
+  assert.match(said(searched(HAD, { edited: true }), edited(LEFT), "translate"), /A has edits too and their searches differ, so the difference has three causes\./);
+});
+
+test("a text that stays under an edit may still become less likely", () => {
+  const price = [{ kind: "state", change: -Math.log(1.71) }];
+  const told = (more) => said(searched(HAD), edited(HAD, more), "transliterate");
+  assert.equal(told({ own: own(...HAD), prices: price }), "The spelling stays: B writes the same as A under the edit, but the edited model finds it 1.71× less likely than the untouched one does.");
+  assert.equal(told({ own: own(...HAD), prices: [{ kind: "state", change: 0.001 }] }), "The edit changes nothing here: B writes the same spelling as A.");
+  assert.equal(told({ own: own(...BROKE) }), "Under the edit, B writes the same spelling as A; without it, B writes another.");
+  assert.equal(told({}), "Under the edit, B writes the same spelling as A.");
+});
+
+test("a place that is another word in A than in B is named for both", () => {
+  const a = searched([["▁We", "'", "ve", "<eos>"], [4, 5, 6, 2]]);
+  assert.match(said(a, side(...BROKE, WORDS), "translate"), /at word 1 of A \(word 2 of B\)/);
+  assert.doesNotMatch(said(searched(HAD), side(...BROKE, WORDS), "translate"), / of A/);
+});
+
+test("the brackets of an unknown piece belong to its name", () => {
+  const a = searched([["▁", "<unk>", "x", "<unk>", ",", "<eos>"], [3, 1, 5, 1, 6, 2]]);
+  const b = side(["▁", "<unk>", "y", "<eos>"], [3, 1, 7, 2], WORDS);
+  assert.match(said(a, b, "translate"), /of “<unknown>x<unknown>”/);
+});
+
+test("a price says who judges what, and a gain is no price", () => {
+  const price = { kind: "state", before: -2, after: -2 - Math.log(3) };
+  assert.match(priceSentence(price, "transliterate"), /^Price: the edited model finds this spelling 3\.0× less likely than the untouched model does \(/);
+  assert.match(priceSentence({ ...price, after: -1 }, "transliterate"), /^Gain: the edited model finds this spelling 2\.7× likelier than the untouched model does/);
+  assert.match(priceSentence({ ...price, after: -2 }, "translate"), /^Price: the edited model finds this translation as likely as the untouched model does/);
+  assert.match(priceSentence({ ...price, kind: "tokens" }, "translate"), /the untouched model finds this translation 3\.0× less likely than its own/);
+  assert.match(priceSentence(price, "complete", false, true), /finds this text, with what you typed, 3\.0× less likely/);
+});
+
+test("words that are asked for leave the model untouched", () => {
+  const { priceText } = Bench.prototype;
+  const told = (...kinds) => priceText.call({ setup: { task: "translate" } }, { spec: { edits: kinds.map((kind) => ({ kind })) }, prices: [{ kind: "tokens", before: -4, after: -9 }] });
+  assert.match(told("Require"), /the untouched model finds .* than its own/);
+  assert.match(told("Require", "AttentionRow"), /the edited model finds .* than what it writes without the words/);
 });

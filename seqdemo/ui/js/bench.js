@@ -15,6 +15,7 @@ import { pathTo } from "../../figures/js/layout.js";
 
 const MOST_ANSWERS = 24;
 const VIEWS = { tree: "the search tree", alignment: "where the model looks", gates: "the gates", attention: "attention on or off", text: "the text" };
+const WORD_EDITS = ["Force", "Ban", "Require"]; // the others act inside the network
 const STILL = ["alpha", "length_norm"]; // options that only affect the ranking
 
 export class Bench extends Lit {
@@ -365,16 +366,9 @@ export class Bench extends Lit {
     return differing(words[0], words[1]);
   }
 
-  side(side) {
-    const column = this.columns[side];
-    return {
-      hypothesis: this.chosen(side), options: column.spec.options, checkpoint: column.spec.checkpoint, tree: column.tree,
-      kind: column.kind.target, edited: column.spec.edits.length > 0,
-    };
-  }
-
   priceText(column) {
-    const inside = column.spec.edits.some((edit) => !edit.pieces);
-    return (column.prices || []).map((price) => priceSentence(price, this.setup.task, inside)).join(" ");
+    const inside = column.spec.edits.some((edit) => !WORD_EDITS.includes(edit.kind));
+    const given = this.setup.task === "complete" && column.source.pieces.length > 0;
+    return (column.prices || []).map((price) => priceSentence(price, this.setup.task, inside, given)).join(" ");
   }
 }

@@ -1,5 +1,6 @@
 // The sentence that says what the comparison shows. Pure: two columns in, parts of a sentence out.
 import { probability, signed, times } from "../../figures/js/core.js";
+import { same } from "./state.js";
 import { isEnd, parting, pieceName, plainText, unitNumber } from "../../figures/js/text.js";
 
 export const NOUNS = {
@@ -8,6 +9,8 @@ export const NOUNS = {
   caption: ["caption", "word"],
   complete: ["text", "letter"],
 };
+
+const SLIGHT = 0.005; // of a log probability: less is as likely
 
 export function strategyName(options) {
   if (options.strategy === "beam") return options.groups > 1 ? `beam ${options.beam} in ${options.groups} groups` : `beam ${options.beam}`;
@@ -46,24 +49,38 @@ export function walk(tree, tokens) {
 
 /**
  * What the comparison shows, as parts of a sentence. Texts are compared, not numbers of pieces: two models number their pieces differently.
- * @typedef {{hypothesis: any, options: any, checkpoint: string, tree: any, kind: string, edited: boolean}} Side
+ * `own`: what the column writes without its edits, where that is known.
+ * @typedef {{hypothesis: any, options: any, checkpoint: string, tree: any, kind: string, edited: boolean, prices?: any[], own?: any}} Side
  * @param {Side} a  @param {Side} b  @param {string} task
  */
 export function finding(a, b, task) {
-  const [noun, word] = NOUNS[task] || NOUNS.translate;
-  const [nameA, nameB] = names(a, b);
+  if (!a.hypothesis || !b.hypothesis) return ["Waiting for both columns."];
+  if (a.checkpoint !== b.checkpoint) return twoModels(a, b, task);
+  const picked = a.hypothesis.prefix || b.hypothesis.prefix;
+  return b.edited && !picked ? underEdit(a, b, task) : twoSearches(a, b, task);
+}
+
+function nounsOf(task) {
+  return NOUNS[task] || NOUNS.translate;
+}
+
+/** The pieces at which two columns part. @returns {any} */
+function partsOf(a, b) {
+  return parting(a.hypothesis.pieces, b.hypothesis.pieces, a.kind, b.kind);
+}
+
+// One model, and no edit between the two.
+function twoSearches(a, b, task) {
+  const [noun, word] = nounsOf(task);
   const [left, right] = [a.hypothesis, b.hypothesis];
-  if (!left || !right) return ["Waiting for both columns."];
-  const parts = parting(left.pieces, right.pieces, a.kind, b.kind);
-  if (a.checkpoint !== b.checkpoint) return twoModels(a, b, noun, word, parts);
-  if (!parts && b.edited) return [`The edit changes nothing here: B writes the same ${noun} as A.`];
+  const parts = partsOf(a, b);
+  const [nameA, nameB] = names(a, b);
   if (!parts && left.tokens.join() !== right.tokens.join()) return samePieces(left, right, noun);
   if (!parts) return [`${capital(nameA)} and ${nameB} agree: the same ${noun}, ${word} for ${word}.`];
   const [at, across] = parts;
-  const where = placeOf(left, at, a.kind, word);
+  const where = placeOfBoth(a, b, parts, word);
   const tokens = named(left, at, a.kind, "A");
   const others = named(right, across, b.kind, "B");
-  if (b.edited) return [`Under the edit, B parts from A at ${where}: `, ...others, " instead of ", ...tokens, ". See the cost in column B."];
   if (task === "complete") return twoTexts(left, right, b, where, tokens, others);
   if (left.prefix || right.prefix) return unfinished({ a, b, noun, where, parts, tokens, others });
   const gain = right.total - left.total;
@@ -83,11 +100,55 @@ export function finding(a, b, task) {
   ];
 }
 
-function twoModels(a, b, noun, word, parts) {
+// An edit in B is the cause only of what B did not write without it.
+function underEdit(a, b, task) {
+  const [noun, word] = nounsOf(task);
+  const parts = partsOf(a, b);
+  const own = b.own && { ...b, ...b.own };
+  const stays = own && !partsOf(own, b);
+  if (!parts) return sameUnderEdit(b, noun, own && !stays);
+  if (stays) return [...twoSearches(a, own, task), ` The edit leaves B's ${noun} as it was`, ...felt(b)];
+  const cost = " See the cost in column B.";
+  if (!own) return [`B parts from A at ${placeOfBoth(a, b, parts, word)}: `, ...instead(a, b, parts, "A"), `.${causes(a, b)}${cost}`];
+  if (!partsOf(a, own)) return [`Under the edit, B parts from A at ${placeOfBoth(a, b, parts, word)}: `, ...instead(a, b, parts, "A"), `.${cost}`];
+  const moved = partsOf(own, b);
+  return [
+    `Under the edit, B parts at ${placeOf(b, moved[1], word)} from what it writes without it: `, ...instead(own, b, moved, "B"),
+    `.${cost} A's ${noun} differed from B's before the edit too.`,
+  ];
+}
+
+function sameUnderEdit(b, noun, moved) {
+  if (moved) return [`Under the edit, B writes the same ${noun} as A; without it, B writes another.`];
+  const told = felt(b);
+  if (told.length > 1) return [`The ${noun} stays: B writes the same as A under the edit`, ...told];
+  return [b.own ? `The edit changes nothing here: B writes the same ${noun} as A.` : `Under the edit, B writes the same ${noun} as A.`];
+}
+
+// The end of a sentence: what an edit of attention or gates does to the probability of a text that stays.
+function felt({ prices = [] }) {
+  const price = prices.find(({ kind, change }) => kind === "state" && Math.abs(change) >= SLIGHT);
+  if (!price) return ["."];
+  return [", but the edited model finds it ", { text: ratioOf(price.change), mark: "strong" }, " than the untouched one does."];
+}
+
+function instead(one, other, [at, across], whose) {
+  return [...named(other.hypothesis, across, other.kind, "B"), " instead of ", ...named(one.hypothesis, at, one.kind, whose)];
+}
+
+// Where it is unknown what B writes without its edits, every difference from A may be the cause.
+function causes(a, b) {
+  const others = [a.edited && "A has edits too", !same(a.options, b.options) && "their searches differ"].filter(Boolean);
+  return others.length ? ` B is edited and ${others.join(" and ")}, so the difference has ${others.length > 1 ? "three" : "two"} causes.` : "";
+}
+
+function twoModels(a, b, task) {
+  const [noun, word] = nounsOf(task);
+  const parts = partsOf(a, b);
   if (!parts) return [`Two models, one ${noun}: A and B agree on every ${word}.`];
   const [at, across] = parts;
   return [
-    `Two different models part at ${placeOf(a.hypothesis, at, a.kind, word)}, where A writes `, quoted(a.hypothesis, at, a.kind, "A"),
+    `Two different models part at ${placeOfBoth(a, b, parts, word)}, where A writes `, quoted(a.hypothesis, at, a.kind, "A"),
     " and B writes ", quoted(b.hypothesis, across, b.kind, "B"), ". Their probabilities come from two models and cannot be compared.",
   ];
 }
@@ -125,13 +186,18 @@ function whyNotBetter(a, b, nameB, word) {
   }
   if (["sample", "stochastic"].includes(b.options.strategy)) return " A draw follows the probabilities; it does not look for the best.";
   const lost = missedIn(b.tree, left.tokens);
-  return lost ? ` ${capital(nameB)} dropped A's at ${placeOf(left, lost.step, a.kind, word)}, where it missed by ${lost.missed.toFixed(2)}.` : "";
+  return lost ? ` ${capital(nameB)} dropped A's at ${placeOf(a, lost.step, word)}, where it missed by ${lost.missed.toFixed(2)}.` : "";
 }
 
 // As in the notes of the examples: the word that a piece belongs to, or the end.
-function placeOf(hypothesis, at, kind, word) {
-  const { pieces } = hypothesis;
+function placeOf({ hypothesis: { pieces }, kind }, at, word) {
   return at < pieces.length && isEnd(pieces[at]) ? "the end" : `${word} ${unitNumber(pieces, Math.min(at, pieces.length - 1), kind)}`;
+}
+
+// One place may be another word in A than in B: “We've broken” and “We broke” part inside of A's first word and before B's second.
+function placeOfBoth(a, b, [at, across], word) {
+  const [one, other] = [placeOf(a, at, word), placeOf(b, across, word)];
+  return one === other || [one, other].includes("the end") ? one : `${one} of A (${other} of B)`;
 }
 
 function names(a, b) {
@@ -148,7 +214,7 @@ function named(hypothesis, at, kind, side) {
 function within({ pieces }, at, kind) {
   if (kind === "characters" || at >= pieces.length || isEnd(pieces[at])) return "";
   const words = plainText(pieces, kind).trim().split(/\s+/u);
-  const word = words[unitNumber(pieces, at, kind) - 1].replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
+  const word = words[unitNumber(pieces, at, kind) - 1].replace(/^\p{P}+|\p{P}+$/gu, "");
   const piece = pieceName(pieces[at], kind).replace(/^‿/, "");
   return word !== piece && word.includes(piece) ? ` of “${word}”` : "";
 }
@@ -164,13 +230,16 @@ export function penalty(length, options) {
   return 1;
 }
 
-/** `inside`: edits of attention or gates are in force beside those of words. */
-export function priceSentence(price, task, inside = false) {
-  const noun = (NOUNS[task] || NOUNS.translate)[0];
+function ratioOf(change) {
+  return `${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"}`;
+}
+
+/** `inside`: edits of attention or gates are in force beside those of words. `given`: the text begins with letters that a person typed. */
+export function priceSentence(price, task, inside = false, given = false) {
   const change = price.after - price.before;
-  const ratio = times(Math.exp(Math.abs(change)));
-  if (price.kind === "state") {
-    return `Price: the edited model finds the same ${noun} ${Math.abs(change) < 0.005 ? "as likely" : `${ratio} ${change < 0 ? "less" : "more"} likely`} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
-  }
-  return `Price: the ${inside ? "edited" : "untouched"} model finds this ${noun} ${Math.abs(change) < 0.005 ? "as likely as" : `${ratio} ${change < 0 ? "less likely than" : "likelier than"}`} ${inside ? "what it writes without the words" : "its own"} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+  const alike = Math.abs(change) < SLIGHT;
+  const what = `this ${nounsOf(task)[0]}${given ? ", with what you typed," : ""} ${alike ? "as likely" : ratioOf(change)}`;
+  const [who, than] = price.kind === "state" ? ["edited", "the untouched model does"]
+    : inside ? ["edited", "what it writes without the words"] : ["untouched", "its own"];
+  return `${change >= SLIGHT ? "Gain" : "Price"}: the ${who} model finds ${what} ${alike ? "as" : "than"} ${than} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
 }

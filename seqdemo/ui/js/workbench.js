@@ -7,6 +7,7 @@ import { term } from "./glossary.js";
 import { finding } from "./finding.js";
 import { offers } from "./offers.js";
 import { columnOf } from "./state.js";
+import { sideOf } from "./sides.js";
 import { StepsView } from "./steps.js";
 import { GatesPanel } from "./gates.js";
 import { ExamplesView, inputNote, WantedView } from "./examples.js";
@@ -113,7 +114,7 @@ class FindingView {
     patch(this.offer, offers(bench));
     if (bench.fault) this.text.textContent = bench.fault;
     else if ((A && A.error) || (B && B.error)) this.text.textContent = "There is nothing to compare until both columns have an answer.";
-    else if (bench.answered()) patch(this.text, finding(bench.side("A"), bench.side("B"), bench.setup.task).map((part) => this.part(part)));
+    else if (bench.answered()) patch(this.text, finding(sideOf(bench, "A"), sideOf(bench, "B"), bench.setup.task).map((part) => this.part(part)));
   }
 
   // What is quoted stands in a box of its own: shaped together with the quotation mark, a lone combining sign falls apart.
