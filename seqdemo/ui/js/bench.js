@@ -4,10 +4,11 @@ import { Hand } from "./hand.js";
 import { WordHands } from "./words.js";
 import { chosenIn, readColumn, readTrace, reranked, selectionFor, selectionOfTokens } from "./answer.js";
 import { Asker } from "./asker.js";
+import { editWords } from "./editwords.js";
 import { firstDifference, priceSentence } from "./finding.js";
 import { Lit } from "./light.js";
 import {
-  askedAnew, columnOf, frozen, questionOf, same, sameQuestion, sidesOf, startState, swapped, tabsOf, withColumn, withDimmed, withEdits,
+  askedAnew, columnOf, editsFor, frozen, questionOf, same, sameQuestion, sidesOf, startState, swapped, tabsOf, withColumn, withDimmed, withEdits,
   withExample, withInput, withLanguage, withModel, withModelEverywhere, withOption, withSelection, withView, withWanted,
 } from "./state.js";
 import { brief, differing, plainText, units } from "../../figures/js/text.js";
@@ -157,8 +158,8 @@ export class Bench extends Lit {
     this.asker.giveUp();
     const shown = sidesOf(this.state).filter((side) => this.columns[side] && this.columns[side].question);
     const back = (state, side) => withColumn(side, () => {
-      const { checkpoint, options, edits } = this.columns[side].question;
-      return { checkpoint, options, edits };
+      const { input, checkpoint, options, edits } = this.columns[side].question;
+      return { checkpoint, options, edits: editsFor(edits, input, state.input) };
     })(state);
     this.update((state) => shown.reduce(back, state), "Stopped the search");
   }
@@ -180,7 +181,7 @@ export class Bench extends Lit {
   // The user's actions
 
   setText(text) {
-    this.update(withInput({ text }), `Typed “${brief(text)}”`, { kind: "text", wait: 250 });
+    this.update(withInput({ text }), `Typed “${brief(text)}”`, { kind: "text", wait: 250, carries: true });
   }
 
   setWanted(text) {
@@ -194,7 +195,7 @@ export class Bench extends Lit {
   }
 
   setCheckpoint(side, name) {
-    this.update(withModel(side, this.card(name)), `${side}: model ${this.card(name).title}`);
+    this.update(withModel(side, this.card(name)), `${side}: model ${this.card(name).title}`, { carries: true });
   }
 
   /** Switch all columns to one model. The user's own text stays; an unchanged example is replaced by one of the model. */
@@ -202,20 +203,20 @@ export class Bench extends Lit {
     const shown = this.currentExample();
     const other = this.setup.examples.find((example) => example.checkpoint === name);
     if (shown && other && shown.checkpoint !== name) this.useExample(other);
-    else this.update(withModelEverywhere(this.card(name)), `Model ${this.card(name).title}`);
+    else this.update(withModelEverywhere(this.card(name)), `Model ${this.card(name).title}`, { carries: true });
   }
 
   setLanguage(tag) {
     const [, title] = this.setup.languages.find(([known]) => known === tag);
-    this.update(withLanguage(tag, this.setup), `Into ${title}`);
+    this.update(withLanguage(tag, this.setup), `Into ${title}`, { carries: true });
   }
 
   useExample(example) {
-    this.update(withExample(example, this.setup), `Example “${brief(example.text || example.label)}”`, { entry: true });
+    this.update(withExample(example, this.setup), `Example “${brief(example.text || example.label)}”`, { entry: true, carries: true });
   }
 
   usePhoto(photo) {
-    this.update(withInput({ photo, example: null }), "A photograph of your own", { entry: true });
+    this.update(withInput({ photo, example: null }), "A photograph of your own", { entry: true, carries: true });
   }
 
   resetColumn(side) {
@@ -241,7 +242,7 @@ export class Bench extends Lit {
     const { options } = columnOf(this.state, "A");
     const twin = this.card((this.card(columnOf(this.state, "B").checkpoint) || {}).without);
     const off = twin ? withModel("B", twin) : withDimmed("B", 1, "nothing");
-    this.update((state) => withColumn("B", () => ({ options }))(off(state)), "Switched attention off in B, with the search of A");
+    this.update((state) => withColumn("B", () => ({ options }))(off(state)), "Switched attention off in B, with the search of A", { carries: true });
   }
 
   /** The same search in every column, so that only the models differ. */
@@ -318,9 +319,7 @@ export class Bench extends Lit {
     const told = column && column.spec && column.spec.edits[index];
     const edit = columnOf(this.state, side).edits[index];
     const fits = told && ["kind", ...Object.keys(edit)].every((name) => same(told[name], edit[name]));
-    if (fits) return told.says;
-    if (edit.word) return `must say “${edit.word}” somewhere`;
-    return edit.pieces ? `${edit.kind} “${plainText(edit.pieces, column && column.kind ? column.kind.target : "subwords")}”` : edit.kind;
+    return fits ? told.says : editWords(edit, column && column.kind ? column.kind.target : "subwords");
   }
 
   /** What one of several edits changes by itself, in log probability; undefined if unknown. */

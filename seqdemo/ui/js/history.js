@@ -7,6 +7,7 @@ export class History {
   /** @param {import("./state.js").State} state  @param {() => number} now */
   constructor(state, now = () => performance.now()) {
     this.now = now;
+    /** @type {{state: import("./state.js").State, words: string, kind: string, at: number, notes?: string[]}[]} */
     this.steps = [{ state, words: "The page as it opened", kind: "", at: -Infinity }];
     this.at = 0;
   }
@@ -24,6 +25,22 @@ export class History {
     this.steps.push({ state, words, kind, at: this.now() });
     if (this.steps.length > MOST_STEPS) this.steps.splice(0, this.steps.length - MOST_STEPS);
     this.at = this.steps.length - 1;
+  }
+
+  /** The state before the step that was made last. */
+  get before() {
+    return this.steps[Math.max(0, this.at - 1)].state;
+  }
+
+  /** What the page says of the step that stands. */
+  get notes() {
+    return this.steps[this.at].notes || [];
+  }
+
+  /** Sentences about the step that was made last. @param {string[]} notes */
+  explain(notes) {
+    const step = this.steps[this.at];
+    this.steps[this.at] = { ...step, notes, words: [step.words, ...notes].join(". ") };
   }
 
   /** A change of the view only: it belongs to the current step. */

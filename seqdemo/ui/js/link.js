@@ -1,6 +1,7 @@
 // The state of a page as the fragment of its address (#...), which is never sent. Only differences from the start are written.
 // Links of earlier versions, with the same names in the query (?...) and forced words as numbers, still open.
 
+import { leftOutOf } from "./editwords.js";
 import { frozen, LETTERS, movedTo, same, sidesOf, startState, VIEW } from "./state.js";
 
 const EDITS = ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "ClampGate"];
@@ -155,7 +156,7 @@ class LinkReader {
   // For other weights, words keep their meaning; numbers of pieces, units and rows do not.
   keep(side, edits, other) {
     const dropped = other ? edits.filter((edit) => !edit.pieces && !edit.word && edit.kind !== "AttentionBlend") : [];
-    if (dropped.length) this.notes.push(`Left out of column ${side}, because ${dropped.length > 1 ? "they belong" : "it belongs"} to the old weights: ${dropped.map(oldEdit).join("; ")}.`);
+    if (dropped.length) this.notes.push(leftOutOf(side, dropped, "weights"));
     return edits.filter((edit) => !dropped.includes(edit));
   }
 
@@ -201,9 +202,4 @@ function isEdit(edit) {
   const words = !edit.pieces || (Array.isArray(edit.pieces) && edit.pieces.length > 0);
   const blend = edit.kind !== "AttentionBlend" || (edit.factor >= 0 && edit.factor <= 1 && BLENDS.includes(edit.towards));
   return Object.values(edit).every(fit) && words && blend;
-}
-
-function oldEdit(edit) {
-  const kinds = { Force: "a forced beginning", Ban: "a forbidden beginning", Require: "a required word", AttentionRow: `the attention at step ${Number(edit.position) + 1}`, ClampGate: `the ${edit.gate} gate held at ${edit.value}` };
-  return kinds[edit.kind];
 }

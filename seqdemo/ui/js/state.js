@@ -133,10 +133,18 @@ function withoutRows(view, side) {
 }
 
 export function withInput(change) {
-  return (state) => ({
-    ...state, input: { ...state.input, ...change }, view: withoutRows(state.view),
-    columns: state.columns.map((column) => ({ ...column, selection: null })),
-  });
+  return (state) => {
+    const input = { ...state.input, ...change };
+    const columns = state.columns.map((column) => ({ ...column, edits: editsFor(column.edits, state.input, input), selection: null }));
+    return { ...state, input, view: withoutRows(state.view), columns };
+  };
+}
+
+/** Of the edits made for one input, those that mean something in another: no row of attention over its places, no gate held at some of them. */
+export function editsFor(edits, made, input) {
+  const ofPlaces = (edit) => edit.kind === "AttentionRow" || (edit.part === "encoder" && Boolean(edit.positions));
+  const alike = ["text", "example", "photo"].every((part) => made[part] === input[part]);
+  return alike ? edits : edits.filter((edit) => !ofPlaces(edit));
 }
 
 /** The search stays the same, and so do its rows. */
@@ -268,17 +276,16 @@ export function swapped(state) {
 export function withExample(example, setup) {
   const card = setup.checkpoints.find((item) => item.name === example.checkpoint);
   const first = setup.languages.length && card && card.targets && card.targets[0];
-  return (state) => ({
-    ...state,
-    input: { ...state.input, wanted: "", text: example.text || "", example: example.photo || null, photo: null, language: example.language || first || state.input.language },
-    view: { ...withoutRows(state.view), ...(example.checkpoint ? OWN_UNITS : {}) },
-    columns: state.columns.map((column, i) => {
+  return (state) => {
+    const input = { ...state.input, wanted: "", text: example.text || "", example: example.photo || null, photo: null, language: example.language || first || state.input.language };
+    const columns = state.columns.map((column, i) => {
       const own = example.columns && example.columns[LETTERS[i]];
       const model = own || example.checkpoint ? (own && own.checkpoint) || example.checkpoint || setup.start.columns[LETTERS[i]].checkpoint : column.checkpoint;
-      const asked = own ? { options: { ...setup.defaults, ...own.options }, edits: own.edits } : {};
+      const asked = own ? { options: { ...setup.defaults, ...own.options }, edits: own.edits } : { edits: editsFor(column.edits, state.input, input) };
       return { ...column, ...asked, checkpoint: model, selection: null };
-    }),
-  });
+    });
+    return { ...state, input, view: { ...withoutRows(state.view), ...(example.checkpoint ? OWN_UNITS : {}) }, columns };
+  };
 }
 
 /** Whether two states ask the same questions. */

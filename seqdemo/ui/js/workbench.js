@@ -243,7 +243,7 @@ class ActionsView {
   }
 }
 
-// Parts of a link that could not be used.
+// Parts of a link that could not be used, and edits that did not fit another input or model.
 class NotesView {
   constructor(bench) {
     this.bench = bench;
@@ -251,9 +251,10 @@ class NotesView {
   }
 
   state() {
-    const { notes, links } = this.bench;
+    const { notes, links, history } = this.bench;
     const looks = (links || []).map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)]);
-    patch(this.node, notes.length ? el("p", { class: "s-message s-note", role: "alert" }, notes.join(" "), looks) : null);
+    const all = [...notes, ...history.notes];
+    patch(this.node, all.length ? el("p", { class: "s-message s-note", role: "alert" }, all.join(" "), looks) : null);
   }
 }
 
