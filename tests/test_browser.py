@@ -327,14 +327,23 @@ def test_hostile_text_is_text(visit: Visit, path: str, text: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_text_over_the_limit_gets_a_sentence(visit: Visit) -> None:
+def test_text_over_the_limit_gets_a_sentence_and_no_answer_until_it_is_shorter(visit: Visit) -> None:
     page = visit.come()
-    before = visit.outputs()
-    page.evaluate("""() => { const a = document.querySelector('#s-input'); a.value = 'x'.repeat(100000);
-        a.dispatchEvent(new Event('input', {bubbles: true})); }""")
+    visit.settle()
+    before, calls = visit.outputs(), visit.calls
+    text = page.input_value("#s-input")
+    put = """(text) => { const a = document.querySelector('#s-input'); a.value = text;
+        a.dispatchEvent(new Event('input', {bubbles: true})); }"""
+    page.evaluate(put, "x" * 100000)
     assert "100,000 characters" in page.inner_text(".s-input .s-message")
-    page.wait_for_timeout(400)
-    assert visit.outputs() == before
+    answers = page.locator(".s-output:visible, .s-reads:visible, .s-column .s-numbers:visible")
+    assert not answers.count() and page.locator(".s-column .s-message:visible").count() == 2
+    assert "s-faded" in str(page.get_attribute(".s-panels", "class"))
+    page.evaluate(put, text)
+    visit.settle()
+    assert visit.outputs() == before and answers.count() == 5 and not page.locator(".s-message:visible").count()
+    assert visit.calls == calls  # the answer was known
+    assert "s-faded" not in str(page.get_attribute(".s-panels", "class"))
 
 
 def test_a_mistake_is_told_and_the_next_answer_clears_it(visit: Visit) -> None:

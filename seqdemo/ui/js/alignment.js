@@ -7,6 +7,7 @@ import { strategyName } from "./finding.js";
 import { equations, term } from "./glossary.js";
 import { patch } from "../../figures/js/patch.js";
 import { Section } from "./section.js";
+import { columnOf } from "./state.js";
 import { trustOf } from "./trust.js";
 
 const NO_ATTENTION = "This model has no attention: it squeezes the whole input into one vector, so there is nothing to align.";
@@ -17,7 +18,7 @@ export class AlignmentPanel {
     this.drawings = {};
     this.payloads = {};
     this.parts = Object.fromEntries(["A", "B"].map((side) => [side, {
-      head: el("h3", { class: `s-figure-head s-ink-${side.toLowerCase()}` }), none: el("p", { class: "s-muted" }, NO_ATTENTION), holder: el("div", {}),
+      head: el("h3", { class: `s-figure-head s-ink-${side.toLowerCase()}` }), none: el("p", { class: "s-muted", hidden: true }), holder: el("div", {}),
     }]));
     this.section = new Section(bench, "piece", "Hands on the model: move where B looks", { area: "piece", about: "Drag a cell of B up or down: the row follows, and still sums to 1. Click a cell to put all attention there, and again to let go. B is then decoded from there; A stays as it is." });
     const halves = Object.entries(this.parts).map(([side, { head, none, holder }]) => el("div", { class: "s-half" }, head, none, holder));
@@ -31,21 +32,28 @@ export class AlignmentPanel {
 
   answer() {
     this.scale.replaceChildren(legend("weights", "0", "1", "Attention from 0 to 1, the same scale in A and B"), el("span", { class: "s-muted" }, "the same scale in A and B"));
-    for (const side of ["A", "B"]) {
-      const column = this.bench.columns[side];
-      const { trace, kind } = column;
-      const { head, none, holder } = this.parts[side];
-      head.textContent = `${side}: ${strategyName(column.spec.options)}`;
-      none.hidden = Boolean(trace.attention);
-      holder.hidden = !trace.attention;
-      if (!trace.attention) continue;
-      const facts = factsOf(this.bench, side, "Attention");
-      this.payloads[side] = { source: trace.source, target: trace.pieces, weights: trace.attention, heads: trace.heads, kinds: kind, facts };
-      this.draw(side);
-    }
+    for (const side of ["A", "B"]) this.half(side);
     patch(this.trust, trustOf(this.bench));
     patch(this.equation, equations(this.bench, "alignment"));
-    this.section.answer(Boolean(this.bench.columns.B.trace.attention));
+    this.section.answer(this.attends("B"));
+  }
+
+  attends(side) {
+    return this.bench.has(side) && Boolean(this.bench.columns[side].trace.attention);
+  }
+
+  // The map of one column, or why there is none.
+  half(side) {
+    const { trace, kind, error } = this.bench.columns[side];
+    const { head, none, holder } = this.parts[side];
+    head.textContent = `${side}: ${strategyName(columnOf(this.bench.state, side).options)}`;
+    none.hidden = this.attends(side);
+    holder.hidden = !none.hidden;
+    none.textContent = error || NO_ATTENTION;
+    if (holder.hidden) return;
+    const facts = factsOf(this.bench, side, "Attention");
+    this.payloads[side] = { source: trace.source, target: trace.pieces, weights: trace.attention, heads: trace.heads, kinds: kind, facts };
+    this.draw(side);
   }
 
   draw(side) {
@@ -79,6 +87,6 @@ export class AlignmentPanel {
   }
 
   light() {
-    for (const side of ["A", "B"]) if (this.drawings[side] && this.bench.columns[side].trace.attention) this.draw(side);
+    for (const side of ["A", "B"]) if (this.drawings[side] && this.attends(side)) this.draw(side);
   }
 }

@@ -27,6 +27,7 @@ export class Bench extends Lit {
     /** @type {HTMLElement | null} what the page stands in */
     this.root = null;
     this.answers = new Map();
+    this.refused = false; // whether what stands in a field cannot be asked
     this.words = new WordHands(this);
     this.hand = new Hand(this, line); // questions of hands
     this.asker = new Asker({
@@ -52,7 +53,8 @@ export class Bench extends Lit {
   }
 
   follows(before, wait) {
-    const anew = askedAnew(before, this.state);
+    const anew = this.refused ? sidesOf(this.state) : askedAnew(before, this.state);
+    this.refused = false;
     const known = anew.filter((side) => this.recall(side));
     const unknown = anew.filter((side) => !known.includes(side));
     const ranked = unknown.filter((side) => this.rerank(side, before));
@@ -120,7 +122,7 @@ export class Bench extends Lit {
   take(answer) {
     this.fault = answer.error || "";
     for (const [side, payload] of Object.entries(answer.columns || {})) {
-      if (payload.error) this.columns[side] = { ...this.columns[side], error: payload.error };
+      if (payload.error) this.columns[side] = { spec: { ...columnOf(this.state, side), edits: [] }, ...this.columns[side], error: payload.error };
       else this.takeColumn(side, payload);
     }
     for (const [side, payload] of Object.entries(answer.traces || {})) {
@@ -168,7 +170,7 @@ export class Bench extends Lit {
   replayShown() {
     for (const side of sidesOf(this.state)) {
       const column = this.columns[side];
-      if (!column || !column.tree || this.asker.waiting().includes(side)) continue;
+      if (!this.has(side) || this.asker.waiting().includes(side)) continue;
       const chosen = this.chosen(side);
       const selection = selectionFor(chosen);
       if (column.refused === JSON.stringify(selection)) continue;
@@ -178,9 +180,19 @@ export class Bench extends Lit {
     }
   }
 
+  /** Something cannot be asked, such as a text that is too long: no column has an answer until the next change. */
+  refuse(error) {
+    const sides = sidesOf(this.state);
+    this.refused = true;
+    this.asker.forget(sides);
+    for (const side of sides) this.columns[side] = { ...this.columns[side], error };
+    this.tell("answer");
+  }
+
   // The user's actions
 
   setText(text) {
+    if (this.refused && text === this.state.input.text) this.follows(this.state, 0);
     this.update(withInput({ text }), `Typed “${brief(text)}”`, { kind: "text", wait: 250, carries: true });
   }
 
@@ -257,7 +269,7 @@ export class Bench extends Lit {
 
   /** The pieces on the path to a node of the tree: B must begin with them, or may not begin with exactly them. */
   editPath(kind, pieces) {
-    const { tree } = this.state.view;
+    const tree = this.shownIn("tree");
     if (kind === "Force") this.words.take(tree, pieces);
     else this.words.never(tree, pieces);
   }
@@ -329,8 +341,8 @@ export class Bench extends Lit {
 
   /** The price of an edit with all others in force; undefined while it is unknown. */
   priceOf(side, index) {
-    const { own_prices: prices, question } = this.columns[side] || {};
-    const asked = prices && question && same(question.edits, columnOf(this.state, side).edits);
+    const { own_prices: prices, question, error } = this.columns[side] || {};
+    const asked = prices && !error && question && same(question.edits, columnOf(this.state, side).edits);
     return asked ? prices.find((price) => price.edit === index) : undefined;
   }
 
@@ -351,8 +363,20 @@ export class Bench extends Lit {
     return this.setup.task === "complete" && this.columns[side] ? this.columns[side].source.pieces.length : 0;
   }
 
+  /** Whether what a column shows is the answer to its question. */
+  has(side) {
+    const column = this.columns[side];
+    return Boolean(column && column.tree && !column.error);
+  }
+
   answered() {
-    return sidesOf(this.state).every((side) => this.columns[side] && this.columns[side].tree);
+    return sidesOf(this.state).every((side) => this.has(side));
+  }
+
+  /** Whose tree, gates or map a view shows: that of the side chosen for it or, where this one has no answer, of the other. */
+  shownIn(view) {
+    const chosen = this.state.view[view];
+    return [chosen, ...sidesOf(this.state)].find((side) => this.has(side)) || chosen;
   }
 
   differences() {

@@ -32,7 +32,8 @@ export class GatesPanel {
 
   answer() {
     const { bench } = this;
-    const { gates: side, part, order, step } = bench.state.view;
+    const { part, order, step } = bench.state.view;
+    const side = bench.shownIn("gates");
     const { trace, kind } = bench.columns[side];
     const ready = Boolean(trace.parts && trace.gates_kind === "all");
     this.waiting.hidden = ready;
@@ -57,7 +58,7 @@ export class GatesPanel {
 
   heard(event, detail) {
     const { bench } = this;
-    const side = bench.state.view.gates;
+    const side = bench.shownIn("gates");
     const words = { part: () => `Gates: ${partName(detail).toLowerCase()}`, order: () => `Gates: units ordered by ${detail}`, step: () => `Gates: reaction to token ${detail + 1}` };
     if (event in words) bench.update(withView({ [event]: detail }), words[event](), { kind: "gates" });
     else if (event === "table") bench.foldTable(detail);

@@ -89,7 +89,7 @@ export class OverlayPanel {
     this.bench = bench;
     this.drawing = null;
     this.bar = el("div", { class: "s-bar" });
-    this.none = el("p", { class: "s-muted" }, "This model has no attention: it reads the photograph as one vector.");
+    this.none = el("p", { class: "s-muted", hidden: true }, "This model has no attention: it reads the photograph as one vector.");
     this.holder = el("div", {});
     this.trust = el("div", { class: "s-trust" });
     this.equation = el("div", {});
@@ -101,7 +101,8 @@ export class OverlayPanel {
 
   answer() {
     const { bench } = this;
-    const { looks: side, word, veil } = bench.state.view;
+    const { word, veil } = bench.state.view;
+    const side = bench.shownIn("looks");
     const { trace, kind, spec } = bench.columns[side];
     patch(this.bar, sideSwitch(bench, side, (looks) => bench.update(withView({ looks, word: 0 }), `Looked at where ${looks} looks`), "Whose attention"));
     patch(this.equation, equations(bench, "alignment"));
@@ -120,15 +121,15 @@ export class OverlayPanel {
   }
 
   heard(event, detail) {
-    if (event === "hover") this.bench.setHover(detail && { side: this.bench.state.view.looks, end: "target", index: detail.word });
+    if (event === "hover") this.bench.setHover(detail && { side: this.bench.shownIn("looks"), end: "target", index: detail.word });
     else if (event === "word" || event === "veil") this.bench.look({ [event]: detail });
     else if (event === "table") this.bench.foldTable(detail);
     else if (this.section.here) this.section.here.heard(event, detail);
   }
 
   light() {
-    const { hover, state, columns } = this.bench;
-    const side = state.view.looks;
+    const { hover, columns } = this.bench;
+    const side = this.bench.shownIn("looks");
     const own = hover && hover.end === "target" && hover.side === side && hover.index < columns[side].trace.pieces.length;
     if (this.drawing) this.drawing.light(own ? hover.index : null);
   }

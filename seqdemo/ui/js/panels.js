@@ -9,7 +9,7 @@ import { copyText, nbestCsv, pythonSnippet } from "./share.js";
 
 export function sideSwitch(bench, current, onPick, label) {
   const group = el("div", { class: "s-switch", role: "group", "aria-label": label });
-  for (const side of ["A", "B"]) group.append(button(`${side}: ${strategyName(columnOf(bench.state, side).options)}`, () => onPick(side), { "aria-pressed": String(side === current), class: `s-side-${side.toLowerCase()}` }));
+  for (const side of ["A", "B"]) group.append(button(`${side}: ${strategyName(columnOf(bench.state, side).options)}`, () => bench.has(side) && onPick(side), { "aria-pressed": String(side === current), "aria-disabled": String(!bench.has(side)), class: `s-side-${side.toLowerCase()}` }));
   return group;
 }
 
@@ -39,7 +39,7 @@ export class AttentionPanel {
     patch(this.twin, el("h3", {}, "1. Another model, trained without attention"),
       el("p", {}, "It had to learn to put the whole input into one vector. What it lacks, it never learned to need: this shows what attention is worth."), other);
     this.showDimmer(known, spec);
-    this.strip.answer(Boolean(known.attention));
+    this.strip.answer(Boolean(known.attention) && bench.has("B"));
     this.showCurves(known, twin, partner);
   }
 
@@ -116,7 +116,7 @@ export class SavePanel {
       el("div", { class: "s-actions" },
         button("Copy link", () => this.link()),
         button("Trace as JSON", () => this.trace()),
-        button("n-best as CSV", () => saveFile("n-best.csv", nbestCsv(bench.columns), "text/csv")),
+        button("n-best as CSV", () => saveFile("n-best.csv", nbestCsv(this.answered()), "text/csv")),
         this.asPython, this.said),
       this.code);
   }
@@ -126,9 +126,14 @@ export class SavePanel {
     copyText(location.href, () => this.say(this.bench.state.input.photo ? "Copied. Your own photograph is not in the link; the example photographs are." : "Copied: this link restores exactly what you see."));
   }
 
+  /** The columns that have an answer. */
+  answered() {
+    return Object.fromEntries(Object.entries(this.bench.columns).filter(([side]) => this.bench.has(side)));
+  }
+
   trace() {
-    const { state, setup, columns } = this.bench;
-    const content = Object.fromEntries(Object.entries(columns).map(([side, { spec, source, hypotheses, trace }]) => [side, {
+    const { state, setup } = this.bench;
+    const content = Object.fromEntries(Object.entries(this.answered()).map(([side, { spec, source, hypotheses, trace }]) => [side, {
       ...spec, source: source.pieces, hypotheses, trace: { source: trace.source, target: trace.pieces, tokens: trace.tokens, logps: trace.logps, top: trace.top, attention: trace.attention ? rowsOf(trace.attention, trace.source.length) : null },
     }]));
     saveFile("trace.json", JSON.stringify({ task: setup.task, text: state.input.text, language: state.input.language, columns: content }, null, 1), "application/json");
@@ -142,7 +147,7 @@ export class SavePanel {
     const { state, setup, columns } = this.bench;
     this.code.hidden = !this.bench.isOpen("python");
     this.asPython.setAttribute("aria-expanded", String(!this.code.hidden));
-    if (this.code.hidden || !columns.B || !columns.B.tree) return;
+    if (this.code.hidden || !this.bench.has("B")) return;
     const { edits, options } = columns.B.spec;
     const own = columnOf(state, "B");
     const told = { ...own, edits, options: { ...own.options, may_repeat: options.may_repeat } }; // by numbers, as a program needs them

@@ -13,11 +13,11 @@ export class ResultLine {
   answer() {
     const { bench } = this;
     const column = bench.columns.B;
-    this.node.hidden = !columnOf(bench.state, "B").edits.length || !column.tree;
+    this.node.hidden = !columnOf(bench.state, "B").edits.length || !bench.has("B");
     if (this.node.hidden) return;
     const marks = bench.differences()[1];
     const words = units(bench.chosen("B").pieces, column.kind.target).map((unit, u) => [
       unit.atoms[0].space ? " " : "", el("span", { class: marks.has(u) ? "s-differs" : null }, unit.text)]);
-    patch(this.node, el("strong", { class: "s-ink-b" }, "B now writes: "), el("bdi", { class: "s-quote" }, words), " ", el("span", { class: "s-muted" }, column.error || bench.priceText(column)));
+    patch(this.node, el("strong", { class: "s-ink-b" }, "B now writes: "), el("bdi", { class: "s-quote" }, words), " ", el("span", { class: "s-muted" }, bench.priceText(column)));
   }
 }

@@ -92,7 +92,7 @@ export class RowHands {
     const now = this.weights();
     const place = this.column === null ? heaviest(now) : this.column;
     const { trace: other } = this.bench.columns.A;
-    const alike = other && other.attention && row < other.pieces.length && other.attention.length / other.pieces.length === this.wide;
+    const alike = this.bench.has("A") && other.attention && row < other.pieces.length && other.attention.length / other.pieces.length === this.wide;
     const does = (name, weights, words, title) => button(name, () => this.set(weights(), words), { title, "data-key": name });
     patch(this.tools,
       does("Pin", () => now, "Pinned", "The row stays as it is now, whatever else changes."),

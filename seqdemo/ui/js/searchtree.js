@@ -33,7 +33,8 @@ export class TreePanel {
 
   answer() {
     const { bench } = this;
-    const { tree: side, pruned, until, opened } = bench.state.view;
+    const { pruned, until, opened } = bench.state.view;
+    const side = bench.shownIn("tree");
     const column = bench.columns[side];
     const chosen = bench.chosen(side);
     const path = chosen.node >= 0 ? pathTo(column.tree, chosen.node) : [];
@@ -43,19 +44,19 @@ export class TreePanel {
       { tree: column.tree, kind: column.kind.target, ends, facts: factsOf(bench, side, "Search tree") },
       { side, selected: chosen.node, pruned, until, opened, tables: bench.tables(), ...this.otherPath(side, column, chosen, path) });
     this.showCard(column, bench.selectedNode(side));
-    this.ways.answer(true);
+    this.ways.answer(bench.has("B"));
     const draws = column.spec.options.strategy === "sample"; // a draw compares nothing, so it prunes nothing
     patch(this.says, "Every box is a step the search really considered, left to right: ", draws ? ["drawn boxes are solid, others that were likely dashed, "] : [term("kept"), " boxes are solid, ", term("pruned"), " ones dashed, "],
       term("finished"), " ones ticked. The number is the probability of that token. Click a box and everything follows it.");
     patch(this.equation, equations(bench, "tree", draws ? "draws" : "tree"));
-    this.strips.answer(true);
+    this.strips.answer(bench.has("B"));
   }
 
   // The path of the other column's output through this tree, and the step at which the two separate.
   otherPath(side, column, chosen, path) {
     const other = side === "A" ? "B" : "A";
     const marks = new Map();
-    if (column.spec.checkpoint !== this.bench.columns[other].spec.checkpoint) return { marks, partAt: -1 };
+    if (!this.bench.has(other) || column.spec.checkpoint !== this.bench.columns[other].spec.checkpoint) return { marks, partAt: -1 };
     const theirs = this.bench.chosen(other).tokens;
     const own = new Set(path);
     walk(column.tree, theirs).forEach((row) => !own.has(row) && marks.set(row, other));
@@ -69,7 +70,7 @@ export class TreePanel {
   }
 
   heard(event, detail) {
-    const side = this.bench.state.view.tree;
+    const side = this.bench.shownIn("tree");
     if (event === "select") this.bench.selectNode(side, detail);
     else if (event === "hover") this.bench.setHover(detail && { side, end: "target", index: detail.step });
     else if (event === "table") this.bench.foldTable(detail);
@@ -106,6 +107,6 @@ export class TreePanel {
     const unit = isEnd(pieces[pieces.length - 1]) ? null : units(pieces, column.kind.target).pop();
     const first = unit ? Math.min(...unit.atoms.flatMap((atom) => atom.pieces)) : pieces.length - 1;
     const logp = pathTo(column.tree, row).slice(first).reduce((sum, at) => sum + column.tree.logp[at], 0);
-    return { side: this.bench.state.view.tree, of: { row }, before: pieces.slice(0, first), pieces: pieces.slice(first), logp };
+    return { side: this.bench.shownIn("tree"), of: { row }, before: pieces.slice(0, first), pieces: pieces.slice(first), logp };
   }
 }

@@ -53,8 +53,8 @@ class InputView {
     const long = [...text].length > characters;
     this.over.hidden = !long;
     this.over.textContent = long ? `That is ${[...text].length.toLocaleString("en")} characters; this page takes up to ${characters.toLocaleString("en")}. Shorten it and it decodes again.` : "";
-    if (long) return;
-    this.bench.setText(text);
+    if (long) this.bench.refuse("This text is too long to be read.");
+    else this.bench.setText(text);
   }
 
   // An example stays marked, with its note, only while its question is unchanged.
@@ -151,7 +151,8 @@ class Tabs {
     this.panels = el("div", { class: "s-panels" });
     for (const page of pages) {
       page.tab = button(page.name, () => bench.open(page.key), { role: "tab", id: `s-tab-${page.key}`, "aria-controls": `s-panel-${page.key}` });
-      page.panel = el("div", { role: "tabpanel", tabindex: "-1", id: `s-panel-${page.key}`, "aria-labelledby": `s-tab-${page.key}`, hidden: true }, page.view.node);
+      page.bare = el("p", { class: "s-muted", hidden: true });
+      page.panel = el("div", { role: "tabpanel", tabindex: "-1", id: `s-panel-${page.key}`, "aria-labelledby": `s-tab-${page.key}`, hidden: true }, page.view.node, page.bare);
       this.bar.append(page.tab);
       this.panels.append(page.panel);
     }
@@ -181,10 +182,32 @@ class Tabs {
     }
   }
 
+  // Where one column has failed, the other is drawn. Where both have, an earlier drawing fades.
   answer() {
-    const { A, B } = this.bench.columns;
-    this.panels.classList.toggle("s-faded", Boolean(A && A.error && B && B.error));
-    if (this.bench.answered()) this.shown().view.answer();
+    const { bench } = this;
+    const page = this.shown();
+    const columns = ["A", "B"].map((side) => bench.columns[side]);
+    const failed = columns.every((column) => column && column.error);
+    const side = page.whose ? bench.state.view[page.whose] : bench.shownIn("tree");
+    const able = columns.every(Boolean) && bench.has(side);
+    if (able) this.draw(page);
+    const bare = !able && columns.some((column) => column && column.error) && !(failed && page.drawn);
+    this.panels.classList.toggle("s-faded", failed && !bare);
+    page.view.node.hidden = bare;
+    page.bare.hidden = !bare;
+    patch(page.bare, bare ? this.why(page, side) : null);
+  }
+
+  why(page, side) {
+    const { bench } = this;
+    const other = side === "A" ? "B" : "A";
+    if (!bench.has(other)) return "There is nothing to draw until a column has an answer.";
+    return [`Column ${side} has no answer. `, button(`Look at ${other}`, () => bench.look({ [page.whose]: other }), { class: "s-quiet" })];
+  }
+
+  draw(page) {
+    page.view.answer();
+    page.drawn = true;
   }
 
   view() {
@@ -192,8 +215,8 @@ class Tabs {
   }
 
   light() {
-    const { view } = this.shown();
-    if (view.light && this.bench.answered()) view.light();
+    const { view, drawn } = this.shown();
+    if (view.light && drawn) view.light();
   }
 }
 
@@ -224,7 +247,7 @@ function viewsOf(bench) {
   const { task } = bench.setup;
   const tree = { key: "tree", name: "Search tree", view: new TreePanel(bench) };
   const gates = { key: "gates", name: "Gates", view: new GatesPanel(bench) };
-  if (task === "complete") return [{ key: "text", name: "Inside the text", view: new TextPanel(bench) }, tree, gates];
+  if (task === "complete") return [{ key: "text", name: "Inside the text", view: new TextPanel(bench), whose: "coloured" }, tree, gates];
   const looks = task === "caption" ? { name: "Where it looks", view: new OverlayPanel(bench) } : { name: "Alignment", view: new AlignmentPanel(bench) };
   return [tree, { key: "alignment", ...looks }, gates, { key: "attention", name: "Attention on or off", view: new AttentionPanel(bench) }];
 }
