@@ -33,7 +33,7 @@ from seqdemo.edits import (
     whole,
 )
 from seqdemo.errors import InputError
-from seqdemo.figures.payloads import column_payload, source_payload, trace_payload
+from seqdemo.figures.payloads import column_payload, hypothesis_payload, source_payload, trace_payload
 from seqdemo.records import Hypothesis, SearchTree
 from seqdemo.ui.cards import card_of
 from seqdemo.ui.catalogue import Catalogue
@@ -191,8 +191,17 @@ class Answers:
             own_prices=run.own_prices,
             badges=self.service.badges(found),
             picture=picture_payload(run.prompt.picture),
+            **self.unedited(question, progress, cancel),
             took=round(time.perf_counter() - start, 4),
         )
+
+    def unedited(self, question: Question, progress: Progress | None, cancel: Cancel | None) -> dict[str, Any]:
+        """Of an edited column: what the same search writes without the edits, which alone tells what they changed."""
+        if not question.edits:
+            return {}
+        found = self.service.run(replace(question, edits=()), progress, cancel)
+        best, text = found.run.hypotheses[0], found.run.texts[0]
+        return {"own": hypothesis_payload(best, text, found.checkpoint.target_text.piece)}
 
 
 def picture_payload(picture: Any) -> dict[str, Any] | None:

@@ -1,6 +1,5 @@
 // The sentence that says what the comparison shows. Pure: two columns in, parts of a sentence out.
 import { probability, signed, times } from "../../figures/js/core.js";
-import { same } from "./state.js";
 import { isEnd, parting, pieceName, plainText, unitNumber } from "../../figures/js/text.js";
 
 export const NOUNS = {
@@ -49,7 +48,7 @@ export function walk(tree, tokens) {
 
 /**
  * What the comparison shows, as parts of a sentence. Texts are compared, not numbers of pieces: two models number their pieces differently.
- * `own`: what the column writes without its edits, where that is known.
+ * `own`: of an edited column, what it writes without its edits.
  * @typedef {{hypothesis: any, options: any, checkpoint: string, tree: any, kind: string, edited: boolean, prices?: any[], own?: any}} Side
  * @param {Side} a  @param {Side} b  @param {string} task
  */
@@ -100,21 +99,18 @@ function twoSearches(a, b, task) {
   ];
 }
 
-// An edit in B is the cause only of what B did not write without it.
+// An edit in B is the cause only of what B does not write without it.
 function underEdit(a, b, task) {
   const [noun, word] = nounsOf(task);
-  const parts = partsOf(a, b);
-  const own = b.own && { ...b, ...b.own };
-  const stays = own && !partsOf(own, b);
-  if (!parts) return sameUnderEdit(b, noun, own && !stays);
-  if (stays) return [...twoSearches(a, own, task), ` The edit leaves B's ${noun} as it was`, ...felt(b)];
+  const own = { ...b, ...b.own };
+  const [parts, moved] = [partsOf(a, b), partsOf(own, b)];
+  if (!parts) return sameUnderEdit(b, noun, moved);
+  if (!moved) return [...twoSearches(a, own, task), ` The edit leaves B's ${noun} as it was`, ...felt(b)];
   const cost = " See the cost in column B.";
-  if (!own) return [`B parts from A at ${placeOfBoth(a, b, parts, word)}: `, ...instead(a, b, parts, "A"), `.${causes(a, b)}${cost}`];
   if (!partsOf(a, own)) return [`Under the edit, B parts from A at ${placeOfBoth(a, b, parts, word)}: `, ...instead(a, b, parts, "A"), `.${cost}`];
-  const moved = partsOf(own, b);
   return [
     `Under the edit, B parts at ${placeOf(b, moved[1], word)} from what it writes without it: `, ...instead(own, b, moved, "B"),
-    `.${cost} A's ${noun} differed from B's before the edit too.`,
+    `.${cost} A's ${noun} differs from that too.`,
   ];
 }
 
@@ -122,7 +118,7 @@ function sameUnderEdit(b, noun, moved) {
   if (moved) return [`Under the edit, B writes the same ${noun} as A; without it, B writes another.`];
   const told = felt(b);
   if (told.length > 1) return [`The ${noun} stays: B writes the same as A under the edit`, ...told];
-  return [b.own ? `The edit changes nothing here: B writes the same ${noun} as A.` : `Under the edit, B writes the same ${noun} as A.`];
+  return [`The edit changes nothing here: B writes the same ${noun} as A.`];
 }
 
 // The end of a sentence: what an edit of attention or gates does to the probability of a text that stays.
@@ -134,12 +130,6 @@ function felt({ prices = [] }) {
 
 function instead(one, other, [at, across], whose) {
   return [...named(other.hypothesis, across, other.kind, "B"), " instead of ", ...named(one.hypothesis, at, one.kind, whose)];
-}
-
-// Where it is unknown what B writes without its edits, every difference from A may be the cause.
-function causes(a, b) {
-  const others = [a.edited && "A has edits too", !same(a.options, b.options) && "their searches differ"].filter(Boolean);
-  return others.length ? ` B is edited and ${others.join(" and ")}, so the difference has ${others.length > 1 ? "three" : "two"} causes.` : "";
 }
 
 function twoModels(a, b, task) {
