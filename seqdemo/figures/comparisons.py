@@ -50,7 +50,15 @@ def _title(text: str) -> dict[str, Any]:
     return {"text": escaped(text), "font": {"size": 14}, "x": 0, "xanchor": "left", "xref": "paper"}
 
 
-def _lines(lines: Mapping[str, list[Point]], names: Sequence[str], title: str, up: str, across: dict[str, Any]) -> go.Figure:
+def _lines(
+    lines: Mapping[str, list[Point]],
+    names: Sequence[str],
+    title: str,
+    up: str,
+    across: dict[str, Any],
+    told_of: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """One line a model. `told_of`: name -> what the legend says of its line."""
     drawn = []
     for place, name in enumerate(names):
         points = lines.get(name, [])
@@ -61,7 +69,7 @@ def _lines(lines: Mapping[str, list[Point]], names: Sequence[str], title: str, u
                     x=[point.at for point in points],
                     y=[point.value for point in points],
                     error_y=_ends(points),
-                    name=escaped(name),
+                    name=escaped(", ".join(filter(None, (name, (told_of or {}).get(name))))),
                     mode="lines+markers",
                     text=told,
                     hovertemplate="%{text}<extra></extra>",
@@ -98,10 +106,13 @@ def by_length(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -
 
 
 def beam_quality(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
-    """Checkpoint name -> its metrics.json: the score with every beam size. More beams are not always better."""
+    """Checkpoint name -> its metrics.json: the score with every beam size. More beams are not always better. A
+    model may have been measured on a part of the test set: the legend tells."""
     tables, test = tables_of(metrics, test, "by_beam")
     column, score = score_of(metrics)
-    return _by_size(tables, metrics, "size", column, f"{score} by the size of the beam, {title or test}", score)
+    whole = {name: int(metrics[name]["tests"][test].get("inputs", 0)) for name in tables}
+    counts = {name: (int(rows[0].get("inputs", 0)), whole[name]) for name, rows in tables.items()}
+    return _by_size(tables, metrics, "size", column, f"{score} by the size of the beam, {title or test}", score, counts)
 
 
 def search_errors(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
@@ -109,18 +120,39 @@ def search_errors(metrics: Mapping[str, Metrics], test: str = "", title: str = "
     tables = {name: every["search"]["beams"] for name, every in metrics.items() if every.get("search", {}).get("beams")}
     if not tables:
         raise InputError("No metrics.json here counts search errors; evaluate these checkpoints to have them counted.")
-    return _by_size(tables, metrics, "beam", "search_errors", "Search errors by the size of the beam", "search errors, %")
+    counts = {name: (int(metrics[name]["search"].get("inputs", 0)), 0) for name in tables}
+    title = "Search errors by the size of the beam"
+    return _by_size(tables, metrics, "beam", "search_errors", title, "search errors, %", counts)
 
 
-def _by_size(tables: Mapping[str, Any], metrics: Mapping[str, Metrics], size: str, column: str, title: str, up: str) -> go.Figure:
+def _by_size(
+    tables: Mapping[str, Any],
+    metrics: Mapping[str, Metrics],
+    size: str,
+    column: str,
+    title: str,
+    up: str,
+    counts: Mapping[str, tuple[int, int]],
+) -> go.Figure:
+    """`counts`: of each model the inputs that it was measured on, and how many the test set has; 0 where nobody counted."""
     sizes = sorted({row[size] for rows in tables.values() for row in rows})
+    told = {name: _counted(*each) for name, each in counts.items()}
 
-    def point(row: Mapping[str, Any]) -> Point:
-        return Point(sizes.index(row[size]) + 1, row[column], None, f"{up} {row[column]:.1f} at beam {row[size]}")
+    def point(name: str, row: Mapping[str, Any]) -> Point:
+        sure = interval_of({"inputs": counts[name][0]}, column, row[column])
+        said = f"{up} {row[column]:.1f} at beam {row[size]}{', ' * bool(told[name])}{told[name]}{_sure(sure)}"
+        return Point(sizes.index(row[size]) + 1, row[column], sure, said)
 
-    lines = {name: [point(row) for row in rows] for name, rows in tables.items()}
+    lines = {name: [point(name, row) for row in rows] for name, rows in tables.items()}
     across = places([str(number) for number in sizes], title={"text": "beam size"})
-    return _lines(lines, list(metrics), title, up, across)
+    return _lines(lines, list(metrics), title, up, across, told)
+
+
+def _counted(inputs: int, whole: int) -> str:
+    """'only 166 of 4,442 inputs'; empty where nobody counted."""
+    if inputs < whole and inputs:
+        return f"only {inputs:,} of {whole:,} inputs"
+    return f"{'all ' * bool(whole)}{inputs:,} inputs" if inputs else ""
 
 
 def scores(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:

@@ -10,6 +10,8 @@ from seqdemo.figures.lengths import wilson
 
 SCORE_OF_TASK = {"translate": ("bleu", "BLEU"), "transliterate": ("top1", "words right, %"), "caption": ("bleu4", "BLEU-4")}
 
+SHARES = ("top", "search_errors")  # beginnings of the columns that count inputs, in per cent
+
 Metrics = Mapping[str, Any]
 Table = Sequence[Mapping[str, Any]]
 
@@ -40,4 +42,4 @@ def interval_of(tables: Metrics, column: str, value: float) -> tuple[float, floa
         low, high = tables["bleu_interval"]
         return float(low), float(high)
     inputs = int(tables.get("inputs", 0))
-    return wilson(value, inputs) if column.startswith("top") and inputs else None
+    return wilson(value, inputs) if column.startswith(SHARES) and inputs else None

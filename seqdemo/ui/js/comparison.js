@@ -4,6 +4,7 @@ import { patch } from "../../figures/js/patch.js";
 
 const FIGURES = { length: "by the length of the input", scores: "on the whole test set", beams: "by the size of the beam", errors: "search errors by the size of the beam" };
 const MOST_TESTS = 3;
+const BEAMS = "The legend tells on how many inputs each line was measured. A line over only a part of the test set differs by that choice from the table above and from the other lines. The bars are 95 % intervals, where one is known.";
 
 export class ComparisonView {
   /** @param {Object<string, string>} titles of the tasks  @param {(message: any) => void} ask  @param {() => void} chosen */
@@ -92,7 +93,8 @@ function mostShared(cards, tests, kind) {
 
 function noteOf(kind) {
   if (kind === "length") return "Lengths with fewer than 30 inputs are left out; point at a mark for its number of inputs and its interval.";
-  if (kind === "errors") return "A search error: the beam ends with an output that the model finds less likely than another one, as exact search proves.";
+  if (kind === "errors") return "A search error: the beam ends with an output that the model finds less likely than another one, as exact search proves. The legend tells how many inputs each line counts; the bars are 95 % intervals.";
+  if (kind === "beams") return BEAMS;
   return kind ? "The bars are 95 % intervals, where one was measured." : "Nothing but the figure in the table was measured of these models.";
 }
 
