@@ -126,7 +126,7 @@ def test_of_several_edits_each_shows_its_own_price(visit: Visit) -> None:
     visit.settle()
     page.evaluate("() => { const page = seqdemo.page; page.editPath('Ban', ['▁I']); page.editPath('Ban', ['▁a']); }")
     visit.settle()
-    assert page.locator("#s-column-b .s-edit .s-number").all_inner_texts() == ["−0.25", "−0.50"]
+    assert page.locator("#s-column-b .s-edit .s-number").all_inner_texts() == ["log p −0.25", "log p −0.50"]
 
 
 def test_a_click_in_the_tree_is_followed_by_everything(visit: Visit) -> None:

@@ -1,7 +1,7 @@
 // What a person does to words stacks up, each wish can be taken back alone, and a later wish wins over one that contradicts it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { badge } from "../../seqdemo/ui/js/badges.js";
+import { badge, ownPrice } from "../../seqdemo/ui/js/badges.js";
 import { startState, withBeginning, withRequired } from "../../seqdemo/ui/js/state.js";
 import { besideBest, fitting } from "../../seqdemo/figures/js/wordmenu.js";
 import { SETUP, after } from "./setup.js";
@@ -34,6 +34,14 @@ test("a badge is what the server says of a word, and what a row costs", () => {
   const bench = { setup: SETUP, columns: { B: column }, priceOf: (_, i) => prices[i] };
   assert.deepEqual([0, 1, 2, 3].map((i) => badge(bench, "B", i)), [
     "likelier than greedy's", "the same translation 3.0× less likely than without it", "the same translation as likely as without it", ""]);
+});
+
+test("the price of an edit says what its number is, with its sign", () => {
+  const saved = globalThis.document;
+  globalThis.document = /** @type {any} */ ({ createElement: () => ({ text: "", setAttribute: () => {}, addEventListener: () => {}, append(text) { this.text += text; } }) });
+  assert.deepEqual([9.2, -0.42, 0.001].map((change) => /** @type {any} */ (ownPrice(change)).text), ["log p +9.20", "log p −0.42", "log p 0.00"]);
+  assert.equal(ownPrice(undefined), null);
+  globalThis.document = saved;
 });
 
 test("what is typed picks among the likely words", () => {

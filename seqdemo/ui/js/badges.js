@@ -1,6 +1,7 @@
 // The effect of an edit, in a few words beside it. For words the server describes it, at their place and for the whole output.
-import { times } from "../../figures/js/core.js";
+import { el, signed, tipFor, times } from "../../figures/js/core.js";
 import { NOUNS } from "./finding.js";
+import { TERMS } from "./glossary.js";
 
 const FELT = 0.005; // of a log probability: less is as likely
 
@@ -17,4 +18,12 @@ export function badge(bench, side, index) {
 function ofState({ change }, noun) {
   if (Math.abs(change) < FELT) return `the same ${noun} as likely as without it`;
   return `the same ${noun} ${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"} than without it`;
+}
+
+/** The price of one of several edits: “log p −0.42”. @param {number | undefined} change of the log probability */
+export function ownPrice(change) {
+  if (change === undefined) return null;
+  const value = signed(change, 2);
+  return tipFor(el("span", { class: "s-number s-term", tabindex: "0" }, `log p ${change > 0 && Number(value) ? "+" : ""}${value}`),
+    ["log p: the price of this edit alone", TERMS["price of an edit"], "The number is the change of the log probability; below 0 it is less likely with the edit."]);
 }

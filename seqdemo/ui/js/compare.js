@@ -6,7 +6,7 @@ import { patch } from "../../figures/js/patch.js";
 import { folding } from "./fold.js";
 import { penalty } from "./finding.js";
 import { changedOptions, optionField, optionsFor, optionsPanel } from "./options.js";
-import { badge } from "./badges.js";
+import { badge, ownPrice } from "./badges.js";
 import { columnOf } from "./state.js";
 import { WordPopover, letterAt } from "./words.js";
 
@@ -110,10 +110,9 @@ export class ColumnView {
     this.edits.hidden = !spec.edits.length;
     patch(this.edits, spec.edits.map((_, i) => {
       const text = bench.editText(side, i);
-      const own = bench.ownPrice(side, i);
       const told = badge(bench, side, i);
-      const price = own === undefined ? null : tipFor(el("span", { class: "s-number", tabindex: "0" }, signed(own, 2)), ["price of an edit", "By how much this edit alone changes the log probability, the other edits staying in force."]);
-      return el("span", { class: "s-edit", "data-key": JSON.stringify(spec.edits[i]) }, el("span", {}, text, " ", price, told && el("span", { class: "s-badge" }, told)), button("×", () => bench.removeEdit(side, i), { "aria-label": `Remove: ${text}`, class: "s-x" }));
+      const price = ownPrice(bench.ownPrice(side, i));
+      return el("span", { class: "s-edit", "data-key": JSON.stringify(spec.edits[i]) }, el("span", {}, text, price && el("span", { class: "s-badge" }, price), told && el("span", { class: "s-badge" }, told)), button("×", () => bench.removeEdit(side, i), { "aria-label": `Remove: ${text}`, class: "s-x" }));
     }));
   }
 
