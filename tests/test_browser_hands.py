@@ -302,6 +302,28 @@ def test_only_painted_units_and_steps_are_held(visit: Visit) -> None:
     assert [(edit["units"], edit["positions"]) for edit in edits(visit)][1] == ([0, 1, 2], None)
 
 
+def test_a_painted_part_tells_what_holds_it_and_puts_out_the_question_it_breaks(visit: Visit) -> None:
+    page = open_rows(visit, GATES)
+    question = page.locator(".s-questions button", has_text="never forget").first
+    question.click()
+    visit.settle()
+    page.get_by_role("button", name="Only what I paint").click()
+    assert "Drag over a map below" in page.inner_text(".s-hands:visible >> nth=0")
+    page.locator("#s-panel-gates .s-grid-cells").first.focus()
+    for key in ("Home", "PageUp", "Shift+ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    row = page.locator(".s-hold[data-key=forget]")
+    assert row.locator("output").inner_text() == "held at 1, like more than this part"
+    assert row.get_by_role("button", name="held at 1").get_attribute("aria-pressed") == "true"
+    assert row.get_by_role("button", name="the model's own").get_attribute("aria-disabled") == "true"
+    assert question.get_attribute("aria-pressed") == "true"
+    row.get_by_role("button", name="held at 0").click()
+    visit.settle()
+    assert row.locator("output").inner_text() == "held at 0" and question.get_attribute("aria-pressed") == "false"
+    page.get_by_role("button", name="All units, all steps").click()
+    assert row.locator("output").inner_text() == "held in part"
+
+
 def test_a_finger_paints_beyond_what_is_in_view(browser: Any, served: Any) -> None:
     """On a narrow screen: the map scrolls on while the finger rests at its edge."""
     visit = Visit(browser, served[0], has_touch=True)

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { placesOfWords } from "../../seqdemo/ui/js/asked.js";
 import { Hand } from "../../seqdemo/ui/js/hand.js";
 import { diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
-import { startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
+import { heldAt, startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
 import { rankedPool } from "../../seqdemo/ui/js/strips.js";
 import { keptEdit } from "../../seqdemo/ui/js/ways.js";
 import { letterAt } from "../../seqdemo/ui/js/words.js";
@@ -32,6 +32,21 @@ test("a row or a gate is held once, at the value set last", () => {
   assert.deepEqual(state.columns[1].edits.map(({ weights, value }) => weights || value), [[0, 1], 0.5, 1]);
   const free = after(state, withRow("B", 1, null), withClamp("B", place, null));
   assert.deepEqual(free.columns[1].edits.map(({ units }) => units), [[3]]);
+});
+
+test("what holds a part is the last clamp over all of it, and a smaller one makes the whole mixed", () => {
+  const all = { part: "decoder", layer: 0, direction: "forward", gate: "forget", units: null, positions: null };
+  const painted = { ...all, units: [2, 3], positions: [0] };
+  const edits = (...clamps) => after(startState(SETUP), ...clamps.map(([place, value]) => withClamp("B", place, value))).columns[1].edits;
+  const held = (made, place) => {
+    const { clamp, mixed } = heldAt(made, place);
+    return [clamp && clamp.value, mixed];
+  };
+  assert.deepEqual(held(edits([all, 1]), painted), [1, false]);
+  const both = edits([all, 1], [painted, 0]);
+  assert.deepEqual([held(both, painted), held(both, all), held(both, { ...painted, units: [2] }), held(both, { ...painted, units: [1, 2] })], [[0, false], [1, true], [0, false], [1, true]]);
+  assert.deepEqual([held(both, { ...painted, positions: [1] }), held(both, { ...all, gate: "input" })], [[1, false], [null, false]]);
+  assert.deepEqual(edits([painted, 0], [all, 1]).map(({ value }) => value), [1], "a clamp that no longer acts is gone");
 });
 
 test("words have places, and so has the end", () => {

@@ -75,6 +75,11 @@ export function signed(value, digits = 3) {
   return (value < 0 && Number(text) !== 0 ? "−" : "") + text;
 }
 
+/** A number as it stands, with a true minus sign. @param {number} value */
+export function numeral(value) {
+  return String(value).replace("-", "−");
+}
+
 export function probability(logp, digits = 2) {
   if (logp === null || logp === undefined) return "0";
   const p = Math.exp(logp);

@@ -1,11 +1,13 @@
 // Hands on gates: held open, shut or in between, in all units or in those that were painted, at all steps or at some.
-import { button, el, newId } from "../../figures/js/core.js";
+import { button, el, newId, numeral } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
 import { GATE_WORDS, partName } from "../../figures/js/units.js";
 import { ResultLine } from "./result.js";
-import { columnOf, holdsSame, withClamp, withEdits } from "./state.js";
+import { columnOf, heldAt, holdsSame, withClamp, withEdits } from "./state.js";
 
 const told = (name) => (GATE_WORDS[name] || [name])[0];
+
+const heldBy = (value) => (typeof value === "number" ? `at ${numeral(value)}` : value === "mean" ? "at its mean" : "unit by unit");
 
 /** @param {string} path such as encoder.0.backward */
 export function placeOfPart(path) {
@@ -70,7 +72,10 @@ export class GateHands {
   }
 
   isOn(preset) {
-    return preset.edits.every((wanted) => this.edits.some((edit) => edit.kind === "ClampGate" && holdsSame(edit, wanted) && edit.value === wanted.value));
+    return preset.edits.every((wanted) => {
+      const { clamp, mixed } = heldAt(this.edits, wanted);
+      return Boolean(clamp) && !mixed && clamp.value === wanted.value;
+    });
   }
 
   // One question at a time for a part: it replaces the clamps of the part's gates.
@@ -94,7 +99,7 @@ export class GateHands {
     patch(this.where,
       el("div", { class: "s-switch", role: "group", "aria-label": "What is held" },
         button("All units, all steps", () => paint(false), { "aria-pressed": String(!this.painting) }), button("Only what I paint", () => paint(true), { "aria-pressed": String(this.painting) })),
-      this.painting ? el("span", { class: "s-muted" }, brush ? `Painted: ${this.wide.columns ? "all units" : units}, ${this.wide.rows ? "all steps" : steps}.` : "Drag over a map above to paint units and steps; with the keys, hold Shift and press an arrow, then Enter.") : null, this.painting ? all : null);
+      this.painting ? el("span", { class: "s-muted" }, brush ? `Painted: ${this.wide.columns ? "all units" : units}, ${this.wide.rows ? "all steps" : steps}.` : "Drag over a map below to paint units and steps; with the keys, hold Shift and press an arrow, then Enter.") : null, this.painting ? all : null);
   }
 
   get wide() {
@@ -124,19 +129,21 @@ export class GateHands {
   slider(gate) {
     const id = newId("s-hold");
     const place = this.place(gate);
-    const held = this.edits.find((edit) => edit.kind === "ClampGate" && holdsSame(edit, place));
+    const { clamp, mixed } = heldAt(this.edits, place);
     const able = !this.painting || this.brush;
-    const own = !held || typeof held.value !== "number";
+    const wider = Boolean(clamp) && !holdsSame(clamp, place);
+    const number = !mixed && clamp && typeof clamp.value === "number" ? clamp.value : null;
+    const state = mixed ? "held in part" : !clamp ? "follows the model" : `held ${heldBy(clamp.value)}${wider ? ", like more than this part" : ""}`;
     const set = (value) => able && this.set(place, value);
-    const range = el("input", { type: "range", id, min: 0, max: 1, step: 0.05, value: own ? 0.5 : held.value, disabled: !able, "aria-valuetext": own ? "the model's own" : String(held.value), on: { input: (event) => set(Number(event.target.value)), change: () => this.bench.history.close() } });
-    const at = (name, value, on) => button(name, () => set(value), { "aria-pressed": String(on), "aria-label": `${told(gate)}: ${value === null ? "the model's own" : `held at ${value}`}` });
+    const range = el("input", { type: "range", id, min: 0, max: 1, step: 0.05, value: number === null ? 0.5 : number, disabled: !able, "aria-valuetext": state, on: { input: (event) => set(Number(event.target.value)), change: () => this.bench.history.close() } });
+    const at = (name, value, on, more = {}) => button(name, () => set(value), { "aria-pressed": String(on), "aria-label": `${told(gate)}: ${value === null ? "the model's own" : `held at ${value}`}`, ...more });
+    const own = at("model's own", null, !clamp && !mixed, wider ? { "aria-disabled": "true", title: "What holds this part holds more than it: take that edit back in column B." } : {});
     return el("div", { class: "s-hold", "data-key": gate }, el("label", { for: id }, told(gate)),
-      el("span", { class: "s-switch" }, at("0", 0, !own && held.value === 0), at("model's own", null, own), at("1", 1, !own && held.value === 1)),
-      range, el("output", { for: id, class: "s-muted" }, own ? "follows the model" : `held at ${held.value}`));
+      el("span", { class: "s-switch" }, at("0", 0, number === 0), own, at("1", 1, number === 1)), range, el("output", { for: id, class: "s-muted" }, state));
   }
 
   set(place, value) {
     const where = `${told(place.gate).toLowerCase()} of the ${partName(this.part).toLowerCase()}`;
-    this.bench.update(withClamp("B", place, value), value === null ? `B: let go of the ${where}` : `B: ${where} held at ${value}`, { kind: `clamp.${this.part}.${place.gate}`, wait: 60 });
+    this.bench.update(withClamp("B", place, value), value === null ? `B: let go of the ${where}` : `B: ${where} held at ${numeral(value)}`, { kind: `clamp.${this.part}.${place.gate}`, wait: 60 });
   }
 }

@@ -246,16 +246,41 @@ export function withRow(side, position, weights) {
   return withEdits(side, (edits) => (weights ? [...others(edits), { kind: "AttentionRow", position, weights }] : others(edits)));
 }
 
-/** A gate held at a value; null: the model's own. `place`: part, layer, direction, gate, and the units and positions, or null for all. */
+/** A gate held at a value; null: the model's own. `place`: part, layer, direction, gate, and the units and positions, or null for all.
+ * Of several clamps of a cell the last one counts, so those inside the new one that say otherwise are let go of. */
 export function withClamp(side, { part, layer, direction, gate, units, positions }, value) {
   const held = { kind: "ClampGate", part, gate, layer, direction, units, positions, value };
-  return withEdits(side, (edits) => [...edits.filter((edit) => !holdsSame(edit, held)), ...(value === null ? [] : [held])]);
+  const gone = (edit) => edit.kind === "ClampGate" && (holdsSame(edit, held) || (value !== null && edit.value !== value && covers(edit, held)));
+  return withEdits(side, (edits) => [...edits.filter((edit) => !gone(edit)), ...(value === null ? [] : [held])]);
 }
+
+const gateOf = ({ part, gate, layer = 0, direction = "forward" }) => [part, gate, layer, direction];
 
 /** Whether two clamps hold the same thing, at whatever value. */
 export function holdsSame(one, other) {
-  const named = ({ kind = "ClampGate", part, gate, layer = 0, direction = "forward", units = null, positions = null }) => [kind, part, gate, layer, direction, units, positions];
+  const named = ({ kind = "ClampGate", units = null, positions = null, ...clamp }) => [kind, gateOf(/** @type {any} */ (clamp)), units, positions];
   return same(named(one), named(other));
+}
+
+// Whether another clamp of the same gate takes in all that this one holds, or some of it.
+function covers(clamp, other) {
+  const all = (mine, its) => !its || (mine && mine.every((item) => its.includes(item)));
+  return same(gateOf(clamp), gateOf(other)) && all(clamp.units, other.units) && all(clamp.positions, other.positions);
+}
+
+function touches(clamp, other) {
+  const some = (mine, its) => !mine || !its || mine.some((item) => its.includes(item));
+  return same(gateOf(clamp), gateOf(other)) && some(clamp.units, other.units) && some(clamp.positions, other.positions);
+}
+
+/**
+ * What holds a part of a gate: the last clamp that takes all of it in, or null. `mixed`: a later one holds some of it.
+ * @param {readonly Edit[]} edits @returns {{clamp: any, mixed: boolean}}
+ */
+export function heldAt(edits, place) {
+  const clamps = edits.filter((edit) => edit.kind === "ClampGate" && touches(edit, place));
+  const last = clamps.findLastIndex((edit) => covers(place, edit));
+  return { clamp: clamps[last] || null, mixed: last < clamps.length - 1 };
 }
 
 export function withDimmed(side, factor, towards) {
