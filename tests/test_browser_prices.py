@@ -253,6 +253,9 @@ def test_a_film_strip_marks_where_the_output_changes_and_ranks_it_anew(visit: Vi
     first = page.inner_text(".s-reranked li >> nth=0")
     page.locator(".s-hands[open] select").select_option("power")
     assert page.inner_text(".s-reranked li >> nth=0") != first and visit.calls == calls  # without a question to the server
+    page.get_by_role("button", name="Show all").click()
+    told = page.inner_text(".s-hands[open] [role=status] >> text=finished outputs")
+    assert f"met {page.locator('.s-reranked li').count()} different" in told and page.locator(".s-reranked li").count() > 6
     rows.nth(1).get_by_role("button").click()
     visit.settle()
     assert page.evaluate("seqdemo.page.columns.B.hypotheses[0].total") == pytest.approx(said[1], abs=0.001)

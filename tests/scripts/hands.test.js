@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { placesOfWords } from "../../seqdemo/ui/js/asked.js";
+import { oriented } from "../../seqdemo/ui/js/closing.js";
 import { Hand } from "../../seqdemo/ui/js/hand.js";
 import { diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
 import { heldAt, startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
-import { rankedPool } from "../../seqdemo/ui/js/strips.js";
+import { poolWords, rankedPool } from "../../seqdemo/ui/js/strips.js";
 import { keptEdit } from "../../seqdemo/ui/js/ways.js";
 import { letterAt } from "../../seqdemo/ui/js/words.js";
 import { SETUP, after } from "./setup.js";
@@ -24,6 +25,13 @@ test("outputs are ranked by the lectures' formulas", () => {
   assert.equal(first({ length_norm: "power", alpha: 1 }, 0), "long");
   assert.equal(first({ length_norm: "none", alpha: 1 }, 1), "long");
   assert.equal(rankedPool(pool, { length_norm: "gnmt", alpha: 0.5 }, 0)[0].score, -5 / (15 / 6) ** 0.5);
+});
+
+test("of many outputs it is said how many there are and how many of them are shown", () => {
+  assert.match(poolWords(241, false), /met 241 different finished outputs.*the best 6 of them/);
+  assert.match(poolWords(241, true), /met 241 .*all of them/);
+  assert.match(poolWords(4, false), /met 4 .*all of them/);
+  assert.equal(poolWords(1, false), "These searches met one finished output.");
 });
 
 test("a row or a gate is held once, at the value set last", () => {
@@ -47,6 +55,10 @@ test("what holds a part is the last clamp over all of it, and a smaller one make
   assert.deepEqual([held(both, painted), held(both, all), held(both, { ...painted, units: [2] }), held(both, { ...painted, units: [1, 2] })], [[0, false], [1, true], [0, false], [1, true]]);
   assert.deepEqual([held(both, { ...painted, positions: [1] }), held(both, { ...all, gate: "input" })], [[1, false], [null, false]]);
   assert.deepEqual(edits([painted, 0], [all, 1]).map(({ value }) => value), [1], "a clamp that no longer acts is gone");
+});
+
+test("how well a unit tells is told alike whether it falls or rises", () => {
+  assert.deepEqual([0.002, 0.998, 0.5, 0].map(oriented), ["AUC 0.998", "AUC 0.998", "AUC 0.500", "AUC 1.000"]);
 });
 
 test("words have places, and so has the end", () => {

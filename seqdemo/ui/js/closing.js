@@ -1,11 +1,17 @@
 // Hold the units that follow a quotation (or a comment) together, and count how many texts still close it.
 import { button, el } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
+import { term } from "./glossary.js";
 import { LongAsk } from "./longask.js";
 import { columnOf, holdsSame, withEdits } from "./state.js";
 import { keptEdit } from "./ways.js";
 
 const SHOWN = 3; // texts beside one another
+
+/** An AUC as how well the unit tells, whichever way it moves: from 0.5 to 1. @param {number} auc */
+export function oriented(auc) {
+  return `AUC ${Math.max(auc, 1 - auc).toFixed(3)}`;
+}
 
 // What is found is true of a model, whatever text is typed.
 class OfModel extends LongAsk {
@@ -56,10 +62,10 @@ export class ClosingHands {
   }
 
   followers({ place, sample, units, outside, inside }) {
-    const single = units.map(({ layer, unit, auc }, i) => this.hold([outside[i]], `unit ${unit} of layer ${layer + 1}`, `AUC ${auc.toFixed(3)}: it ${auc < 0.5 ? "falls" : "rises"} inside. Held as outside a ${place}.`, `unit ${unit}, layer ${layer + 1}: AUC ${auc.toFixed(3)}`));
+    const single = units.map(({ layer, unit, auc }, i) => this.hold([outside[i]], `unit ${unit} of layer ${layer + 1}`, `Inside a ${place} it ${auc < 0.5 ? "falls" : "rises"} (${oriented(auc)} over these passages). Held as outside a ${place}.`, `unit ${unit}, layer ${layer + 1}: ${auc < 0.5 ? "falls" : "rises"}, ${oriented(auc)}`));
     const all = units.length > 1 ? `all ${units.length} units` : "the unit";
     return [
-      el("p", { class: "s-says" }, `Over ${sample}: the units that tell best whether a letter stands inside a ${place}. An AUC near 0 or 1 means that the unit's value alone tells it; 0.5 would be chance.`),
+      el("p", { class: "s-says" }, `Over ${sample}, recorded with the app: the units that tell best whether a letter stands inside a ${place}. A unit falls or rises inside; at `, term("AUC"), ` 1 its value alone tells which is which, at 0.5 it tells nothing. The sentence above the text counts over other text, the whole test text, so its AUC of a unit is another one, and its best unit may be too.`),
       el("div", { class: "s-actions", role: "group", "aria-label": `Hold the units that follow a ${place}` }, el("span", { class: "s-muted" }, `Hold ${all} in B`),
         this.hold(outside, `${all} as outside a ${place}`, `Each unit stays at its mean outside a ${place}, whatever is read.`, `as if outside a ${place}`),
         this.hold(inside, `${all} as inside a ${place}`, `Each unit stays at its mean inside a ${place}, whatever is read.`, `as if inside a ${place}`)),

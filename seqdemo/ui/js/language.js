@@ -159,8 +159,8 @@ export class TextPanel {
   }
 
   tellMeasured(row, what) {
-    const measure = row.measure === "auc" ? term("AUC") : term("correlation");
-    return [`Unit ${row.unit} of layer ${row.layer + 1} tells ${what}, better than any other unit: it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} on text kept out of training).`];
+    const measure = row.measure === "auc" ? term("AUC") : term("correlation"); // the sign is told by the word
+    return [`Unit ${row.unit} of layer ${row.layer + 1} tells ${what}, better than any other unit: it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} over the whole test text, which was kept out of training; it was found on the dev text).`];
   }
 
   offer(card, key, what) {

@@ -17,6 +17,13 @@ export function rankedPool(pool, options, weight) {
   return pool.map((item) => ({ ...item, score: score(item) })).sort((one, other) => other.score - one.score);
 }
 
+/** How many outputs there are, and how many of them are shown. @param {number} count @param {boolean} whole */
+export function poolWords(count, whole) {
+  if (count === 1) return "These searches met one finished output.";
+  const shown = whole || count <= MOST_RANKED ? "all of them" : `the best ${MOST_RANKED} of them`;
+  return `These searches met ${count} different finished outputs. Here stand ${shown}, in the order of another score.`;
+}
+
 /** Of every output the words that are not in the first one's. */
 function linesOf(frames, base, kind) {
   const words = (frame) => units(frame.pieces, kind).map((unit) => unit.text);
@@ -109,12 +116,18 @@ class RankAgain {
     this.alpha = el("input", { type: "range", id: alpha, min: 0, max: 2, step: 0.05, value: 0.6, on: { input: () => set("alpha", Number(this.alpha.value)) } });
     this.coverage = el("input", { type: "range", id: coverage, min: 0, max: 2, step: 0.05, value: 0, on: { input: () => set("coverage", Number(this.coverage.value)) } });
     this.outputs = { alpha: el("output", { for: alpha }), coverage: el("output", { for: coverage }) };
+    this.told = el("p", { class: "s-says", role: "status" });
     this.list = el("ol", { class: "s-reranked" });
+    this.whole = false;
+    this.more = button("", () => {
+      this.whole = !this.whole;
+      this.show(this.pool);
+    }, { class: "s-quiet" });
     this.covers = el("span", { class: "s-inline" }, el("label", { for: coverage }, "Coverage"), this.coverage, this.outputs.coverage);
     this.node = el("div", { hidden: true }, el("h3", { class: "s-figure-head" }, "Rank them anew"),
-      el("p", { class: "s-says" }, "All finished outputs that these searches met, in the order of another score. Short outputs have few factors below 1, so without length normalisation they win too often."),
+      this.told, el("p", { class: "s-says" }, "Short outputs have few factors below 1, so without length normalisation they win too often."),
       el("div", { class: "s-bar" }, el("span", { class: "s-inline" }, el("label", { for: norm }, "Length normalisation"), this.norm),
-        el("span", { class: "s-inline" }, el("label", { for: alpha }, "α"), this.alpha, this.outputs.alpha), this.covers), this.list);
+        el("span", { class: "s-inline" }, el("label", { for: alpha }, "α"), this.alpha, this.outputs.alpha), this.covers), this.list, this.more);
   }
 
   show(pool) {
@@ -125,7 +138,10 @@ class RankAgain {
     this.covers.hidden = pool.every((item) => item.coverage === null);
     this.outputs.alpha.textContent = rank.alpha.toFixed(2);
     this.outputs.coverage.textContent = rank.coverage.toFixed(2);
-    patch(this.list, rankedPool(pool, rank, rank.coverage).slice(0, MOST_RANKED).map((item) => el("li", { "data-key": item.tokens.join() },
+    this.told.textContent = poolWords(pool.length, this.whole);
+    this.more.hidden = pool.length <= MOST_RANKED;
+    this.more.textContent = this.whole ? `Show the best ${MOST_RANKED} alone` : `Show all ${pool.length}`;
+    patch(this.list, rankedPool(pool, rank, rank.coverage).slice(0, this.whole ? pool.length : MOST_RANKED).map((item) => el("li", { "data-key": item.tokens.join() },
       el("bdi", {}, visible(item.text) || "(nothing)"), el("span", { class: "s-muted" }, ` score ${signed(item.score, 3)}, log probability ${signed(item.logp, 3)}, ${item.length} pieces, ${item.k ? `found with k = ${item.k}` : "found by exact search alone"}`))));
   }
 }
