@@ -91,6 +91,26 @@ def test_a_word_that_the_model_cannot_spell_is_told_in_a_sentence(visit: Visit) 
     assert "no pieces for “platypus”" in page.inner_text("#s-column-b .s-message")
 
 
+def test_what_is_typed_for_one_box_is_gone_at_another_and_after_a_reset(visit: Visit) -> None:
+    page = visit.come()
+    visit.settle()
+
+    def typed_at(box: str) -> str:
+        page.click(f".s-node[aria-level='1'] >> nth={box}")
+        page.wait_for_selector(".s-card input:visible")
+        visit.settle()
+        return page.input_value(".s-card input")
+
+    assert typed_at("0") == ""
+    page.fill(".s-card input", "dog")
+    page.wait_for_selector(".s-card button:has-text('“dog” must be said')")
+    assert typed_at("1") == "" and page.inner_text(".s-card button >> nth=2") == "Must be said"
+    page.fill(".s-card input", "dog")
+    page.get_by_role("button", name="Reset the page").click()
+    visit.settle()
+    assert typed_at("1") == "" and page.inner_text(".s-card button >> nth=2") == "Must be said"
+
+
 def test_a_finger_opens_the_menu_of_a_word_and_of_a_box(browser: Any, served: Any) -> None:
     visit = Visit(browser, served[0], has_touch=True)
     visit.page.set_viewport_size({"width": 390, "height": 844})

@@ -80,6 +80,8 @@ export class TreePanel {
   showCard(column, picked) {
     this.hands.hidden = !picked;
     if (!picked) {
+      this.hands.replaceChildren(); // and with it what was typed
+      this.menu = null;
       patch(this.picked, el("span", { class: "s-muted" }, "Pick a box to take it, to forbid it or to put another word in its place. Column B then shows what becomes of the output, and what that costs."));
       return;
     }

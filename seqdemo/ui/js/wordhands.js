@@ -34,7 +34,8 @@ export class WordMenus {
     const drawing = mountWordmenu(holder, this.payload(menu), {}, (event, detail) => this.heard(menu, drawing, event, detail, done));
     this.complete(menu, drawing);
     return { focus: drawing.focus, update: (next) => {
-      if (next.before.join() !== menu.word.before.join() || next.side !== menu.word.side) Object.assign(menu, { found: null, best: null, typed: "", said: "" });
+      const told = ({ side, before, pieces }) => JSON.stringify([side, before, pieces]);
+      if (told(next) !== told(menu.word)) Object.assign(menu, { found: null, best: null, typed: "", said: "" }); // what is typed is for one word
       const anew = JSON.stringify(next) !== JSON.stringify(menu.word);
       menu.word = next;
       drawing.update(this.payload(menu), { typed: menu.typed });
