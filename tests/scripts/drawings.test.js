@@ -6,8 +6,8 @@ import { probability } from "../../seqdemo/figures/js/core.js";
 import { topOf } from "../../seqdemo/figures/js/curves.js";
 import { push, runs } from "../../seqdemo/figures/js/edge.js";
 import { renormalised } from "../../seqdemo/figures/js/grid.js";
-import { gridLayout } from "../../seqdemo/figures/js/gridlayout.js";
-import { columnEdges } from "../../seqdemo/figures/js/layout.js";
+import { gridLayout, within } from "../../seqdemo/figures/js/gridlayout.js";
+import { columnEdges, moreConsidered } from "../../seqdemo/figures/js/layout.js";
 import { boundOf, partName, readGates, unitOrder } from "../../seqdemo/figures/js/units.js";
 
 const packed = (values, shape, more = {}) => ({ dtype: "int8", shape, base64: Buffer.from(Int8Array.from(values).buffer).toString("base64"), scale: 1 / 127, ...more });
@@ -76,4 +76,13 @@ test("letters stand upright over their columns, and what is wider than its colum
   const at = (room) => gridLayout(/** @type {any} */ ({ rows: { names: ["م"] }, columns, cell: { least: 17, most: 46, high: 30 } }), room);
   assert.ok(at(800).top < at(240).top);
   assert.ok(at(800).cellWide >= 28 && at(240).cellWide < 28);
+});
+
+test("the name of the first and of the last column stay on the canvas", () => {
+  assert.deepEqual([0.5, 100, 255.5].map((x) => within(x, 24, 264)), [12, 100, 252]);
+  assert.equal(within(5, 30, 20), 15);
+});
+
+test("one box is told in the singular", () => {
+  assert.deepEqual([1, 2].map((count) => moreConsidered(count, "here")), ["1 more was considered here", "2 more were considered here"]);
 });

@@ -7,6 +7,7 @@ import { Hand } from "../../seqdemo/ui/js/hand.js";
 import { diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
 import { heldAt, startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
 import { poolWords, rankedPool } from "../../seqdemo/ui/js/strips.js";
+import { byHow } from "../../seqdemo/ui/js/unitrank.js";
 import { keptEdit } from "../../seqdemo/ui/js/ways.js";
 import { letterAt } from "../../seqdemo/ui/js/words.js";
 import { SETUP, after } from "./setup.js";
@@ -59,6 +60,10 @@ test("what holds a part is the last clamp over all of it, and a smaller one make
 
 test("how well a unit tells is told alike whether it falls or rises", () => {
   assert.deepEqual([0.002, 0.998, 0.5, 0].map(oriented), ["AUC 0.998", "AUC 0.998", "AUC 0.500", "AUC 1.000"]);
+});
+
+test("a group of units may make a word likelier, too", () => {
+  assert.deepEqual([-Math.log(3), Math.log(50), 0.001].map(byHow), ["3.0× less likely", "50× likelier", "neither likelier nor less likely"]);
 });
 
 test("words have places, and so has the end", () => {

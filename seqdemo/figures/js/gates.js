@@ -180,7 +180,7 @@ class GatesDrawing extends Drawn {
       return this.steps.map((name, step) => {
         const part = values.slice(step * wide, (step + 1) * wide);
         const mean = part.reduce((sum, value) => sum + value, 0) / wide;
-        return [map.name, step + 1, name, mean.toFixed(3), Math.min(...part).toFixed(3), Math.max(...part).toFixed(3)];
+        return [map.name, step + 1, name, ...[mean, Math.min(...part), Math.max(...part)].map((value) => signed(value, 3))];
       });
     });
     return { caption: `${partName(this.view.part)}: mean, least and greatest value over the units`, heads: ["gate", "step", "token", "mean", "least", "greatest"], rows };

@@ -1,9 +1,9 @@
 // An interactive matrix for alignments, gates and the like. Pointing, moving with the keys, raising one
 // cell of a row, brushing over many; row and column names stay in sight while the cells scroll. What the pointer tells is spoken, too.
-import { clear, el, tip } from "./core.js";
+import { clear, el, signed, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
 import { EdgeScroll, runs } from "./edge.js";
-import { EDGE, LABEL, gridLayout, isTurned } from "./gridlayout.js";
+import { EDGE, LABEL, gridLayout, isTurned, within } from "./gridlayout.js";
 import { CanvasPainter, fitted, shifted, textWidth } from "./painter.js";
 
 /**
@@ -145,7 +145,7 @@ export class Grid {
 
   drawColumns(painter) {
     const { columns, cell } = this.payload;
-    const { cellWide, top } = this.at;
+    const { cellWide, top, across } = this.at;
     const widest = columns.flat ? Math.max(8, ...columns.names.map((name) => textWidth(name, LABEL))) + 6 : LABEL + 1;
     const every = Math.max(1, columns.flat && cell.least >= 4 ? 1 : Math.ceil(widest / cellWide));
     for (let place = 0; place < columns.names.length; place++) {
@@ -153,8 +153,10 @@ export class Grid {
       if (place % every && !lit) continue;
       const name = columns.names[this.order[place]];
       const x = this.x(place) + cellWide / 2;
-      if (!isTurned(columns, cell, cellWide, name)) painter.text(x, top - 11, fitted(name, LABEL, Math.max(cellWide, widest)), { ...this.label(lit), align: cell.least < 4 && cellWide < widest && !place ? "start" : "middle" });
-      else painter.text(x, top - 7, fitted(name, LABEL, top - 10), { ...this.label(lit), turn: -90, align: "start" });
+      if (!isTurned(columns, cell, cellWide, name)) {
+        const text = fitted(name, LABEL, Math.max(cellWide, widest));
+        painter.text(within(x, textWidth(text, LABEL), across + EDGE), top - 11, text, { ...this.label(lit), align: "middle" });
+      } else painter.text(x, top - 7, fitted(name, LABEL, top - 10), { ...this.label(lit), turn: -90, align: "start" });
     }
   }
 
@@ -380,7 +382,7 @@ export class Grid {
     return {
       caption: title,
       heads: [rows.title || "", ...this.order.map((column) => columns.names[column])],
-      rows: rows.names.map((name, row) => [name, ...this.order.map((_, place) => this.value(row, place).toFixed(3))]),
+      rows: rows.names.map((name, row) => [name, ...this.order.map((_, place) => signed(this.value(row, place), 3))]),
     };
   }
 }

@@ -9,6 +9,11 @@ export function isTurned(columns, cell, cellWide, name) {
   return !columns.flat || (cell.least >= 4 && textWidth(name, LABEL) > cellWide);
 }
 
+/** The middle of a text that is so wide, near `x` and not over the edges of the canvas. @param {number} x @param {number} wide @param {number} room */
+export function within(x, wide, room) {
+  return Math.max(wide / 2, Math.min(x, room - wide / 2));
+}
+
 /** The places of all parts, in pixels. @param {import("./grid.js").GridPayload} payload @param {number} room */
 export function gridLayout({ rows, columns, cell }, room) {
   const wide = Math.min(130, room * 0.36, Math.max(24, ...rows.names.map((name) => textWidth(name, LABEL))));

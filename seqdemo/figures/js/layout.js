@@ -105,3 +105,8 @@ export function columnEdges(widths, gaps, least, room) {
   });
   return { left, width: x };
 }
+
+/** @param {number} count of boxes that are folded @param {string} where */
+export function moreConsidered(count, where) {
+  return `${count} more ${count === 1 ? "was" : "were"} considered ${where}`;
+}

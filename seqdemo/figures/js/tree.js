@@ -2,7 +2,7 @@
 import { button, el, newId, probability, signed, svg, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
 import { Drawn, mounted } from "./drawn.js";
-import { FINISHED, KEPT, PRUNED, columnEdges, layoutTree, pathTo, readTree, visibleRows } from "./layout.js";
+import { FINISHED, KEPT, PRUNED, columnEdges, layoutTree, moreConsidered, pathTo, readTree, visibleRows } from "./layout.js";
 import { fitted, textWidth } from "./painter.js";
 import { figureTools } from "./saving.js";
 import { pieceName } from "./text.js";
@@ -227,7 +227,7 @@ class TreeDrawing extends Drawn {
     const { at, colours, tree } = this;
     const x = at.left[tree.step[row]] + at.widths[tree.step[row]];
     const [title, circle, count] = mark.children;
-    title.textContent = `${this.hidden(row)} more were considered here: click to show them`;
+    title.textContent = `${moreConsidered(this.hidden(row), "here")}: click to show ${this.hidden(row) === 1 ? "it" : "them"}`;
     change(circle, { cx: x, cy: this.y(row) + 11.5, fill: colours.ground, stroke: colours.line });
     change(count, { x, y: this.y(row) + 12, fill: colours.muted }, `+${this.hidden(row)}`);
   }
@@ -244,7 +244,7 @@ class TreeDrawing extends Drawn {
     return [
       this.name(row), `${fate}, rank ${tree.rank[row] + 1} at step ${tree.step[row] + 1}`,
       `probability ${probability(tree.logp[row])} (log probability ${signed(tree.logp[row])})`, `sum so far ${signed(tree.total[row])}`,
-      folded ? `${folded} more were considered after it: press + to show them` : "",
+      folded ? `${moreConsidered(folded, "after it")}: press + to show ${folded === 1 ? "it" : "them"}` : "",
     ].filter(Boolean);
   }
 

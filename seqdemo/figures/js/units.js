@@ -12,7 +12,7 @@ export const GATE_WORDS = {
   output: ["Output gate", "How much of its cell each unit shows: 0 hides it, 1 shows it."],
   candidate: ["Candidate", "What each unit would write into its memory, from −1 to 1."],
   cell: ["Cell", "The memory of each unit: not bounded, positive or negative."],
-  hidden: ["Hidden state", "What each unit hands on: to the next step, to attention and to the readout."],
+  hidden: ["Hidden state", "What each unit hands on: to the next step, and to what reads this part of the network."],
   update: ["Update gate", "How each unit mixes its old state with the candidate: in a GRU 1 keeps the old state, in a MUT cell 1 takes the candidate."],
   reset: ["Reset gate", "How much of its old state each unit lets into the candidate: 0 none, 1 all."],
 };

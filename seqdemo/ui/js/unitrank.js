@@ -51,7 +51,7 @@ export class UnitHands extends AskedOfWord {
     const last = groups[groups.length - 1];
     if (!last) return "";
     const [worst] = [...last.random].sort((p, q) => p - q);
-    return `The first ${last.size} together make it ${times(Math.exp(-last.best))} less likely; the strongest of ${last.random.length} random groups of ${last.size}, ${worst < 0 ? `${times(Math.exp(-worst))} less likely` : "not at all"}.`;
+    return `The first ${last.size} together make it ${byHow(last.best)}; the random group of ${last.random.length} that costs the most, of ${last.size} units too, ${byHow(worst)}.`;
   }
 
   edit(group) {
@@ -70,6 +70,11 @@ export class UnitHands extends AskedOfWord {
     const change = this.holds(group) ? (edits) => edits.filter((old) => !holdsSame(old, edit)) : (edits) => [...edits, edit];
     this.bench.update(withEdits("B", change), words);
   }
+}
+
+/** A change of a log probability: “3.0× less likely”. @param {number} change */
+export function byHow(change) {
+  return Math.abs(change) < 0.005 ? "neither likelier nor less likely" : `${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"}`;
 }
 
 // Less likely to the left, likelier to the right; `marks` use the same scale.

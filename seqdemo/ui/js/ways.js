@@ -62,7 +62,7 @@ export class WayHands extends AskedOfWord {
   way(way, cheapest) {
     const { target } = this.bench.columns.B.kind;
     const title = el("h3", {}, WAYS[way.way] || way.way, cheapest ? el("span", { class: "s-flag" }, "cheapest") : null);
-    if (!way.found) return [title, el("p", { class: "s-muted" }, sentence(way.says || `best found: ${way.best.toFixed(2)}`))];
+    if (!way.found) return [title, el("p", { class: "s-muted" }, sentence(way.says || `best found: ${probability(way.best > 0 ? Math.log(way.best) : null)}`))];
     const words = (text) => (target === "characters" ? [...text] : text.split(" "));
     const now = words(visible(way.text));
     const marks = differing(words(plainText(this.written, target)), now)[1];
