@@ -1,5 +1,5 @@
 // The only place where the state of a page changes. Every finished action is a step that can be undone; the address follows.
-import { leftBehind } from "./editwords.js";
+import { besides } from "./besides.js";
 import { History } from "./history.js";
 import { foreignQuery, linkOf, readLink, writeLink } from "./link.js";
 import { frozen, same, startState, withView } from "./state.js";
@@ -36,19 +36,20 @@ export class Door {
 
   /**
    * The only way in which the state changes. `words` name the step; steps of one `kind` that follow each other within a pause are one.
-   * `look`: a change of the view only, which makes no step. `entry`: the browser's Back returns to the state before. `carries`: the
-   * columns go along to another input or model, and the edits that they lose are named.
+   * `look`: a change of the view only, which makes no step. `entry`: the browser's Back returns to the state before. `anew`: the whole
+   * state is another, so nothing that it leaves is told.
    * @param {import("./state.js").Change} change  @param {string} words
-   * @param {{kind?: string, wait?: number, look?: boolean, entry?: boolean, carries?: boolean}} [how]
+   * @param {{kind?: string, wait?: number, look?: boolean, entry?: boolean, anew?: boolean}} [how]
    */
-  update(change, words, { kind = "", wait = 0, look = false, entry = false, carries = false } = {}) {
+  update(change, words, { kind = "", wait = 0, look = false, entry = false, anew = entry } = {}) {
     const before = this.state;
     const after = frozen(change(before));
     if (same(before, after)) return;
     if (look) this.history.amend(after);
-    else this.history.record(after, words, kind);
-    const lost = carries ? leftBehind(this.history.before, after) : [];
-    if (lost.length) this.history.explain(lost);
+    else {
+      const unsaid = anew ? { words: "", notes: [] } : besides(before, after, this.setup);
+      this.history.record(after, words + unsaid.words, kind, unsaid.notes);
+    }
     this.save(entry);
     this.follows(before, wait);
   }
@@ -72,7 +73,7 @@ export class Door {
   follow(address) {
     const { state, notes } = readLink(linkOf(address), this.setup);
     this.notes = notes;
-    this.update(() => state, "Went to another address");
+    this.update(() => state, "Went to another address", { anew: true });
   }
 
   save(entry = false) {

@@ -7,8 +7,8 @@ export class History {
   /** @param {import("./state.js").State} state  @param {() => number} now */
   constructor(state, now = () => performance.now()) {
     this.now = now;
-    /** @type {{state: import("./state.js").State, words: string, kind: string, at: number, notes?: string[]}[]} */
-    this.steps = [{ state, words: "The page as it opened", kind: "", at: -Infinity }];
+    /** @type {{state: any, words: string, kind: string, at: number, notes: string[]}[]} */
+    this.steps = [{ state, words: "The page as it opened", kind: "", at: -Infinity, notes: [] }];
     this.at = 0;
   }
 
@@ -16,31 +16,21 @@ export class History {
     return this.steps[this.at].state;
   }
 
-  /** Actions of one `kind` are joined into one step; without a kind, the action is a step of its own. */
-  record(state, words, kind = "") {
+  /** What the page has to say of the step that stands. */
+  get notes() {
+    return this.steps[this.at].notes;
+  }
+
+  /** Actions of one `kind` are joined into one step; without a kind, the action is a step of its own.
+   * @param {any} state @param {string} words @param {string} [kind] @param {string[]} [notes] for the page */
+  record(state, words, kind = "", notes = []) {
     const last = this.steps[this.at];
     const goesOn = kind && last.kind === kind && this.now() - last.at < PAUSE;
     this.steps.length = this.at + 1;
     if (goesOn) this.steps.pop();
-    this.steps.push({ state, words, kind, at: this.now() });
+    this.steps.push({ state, words, kind, at: this.now(), notes });
     if (this.steps.length > MOST_STEPS) this.steps.splice(0, this.steps.length - MOST_STEPS);
     this.at = this.steps.length - 1;
-  }
-
-  /** The state before the step that was made last. */
-  get before() {
-    return this.steps[Math.max(0, this.at - 1)].state;
-  }
-
-  /** What the page says of the step that stands. */
-  get notes() {
-    return this.steps[this.at].notes || [];
-  }
-
-  /** Sentences about the step that was made last. @param {string[]} notes */
-  explain(notes) {
-    const step = this.steps[this.at];
-    this.steps[this.at] = { ...step, notes, words: [step.words, ...notes].join(". ") };
   }
 
   /** A change of the view only: it belongs to the current step. */

@@ -1,7 +1,7 @@
 // The state of a page as the fragment of its address (#...), which is never sent. Only differences from the start are written.
 // Links of earlier versions, with the same names in the query (?...) and forced words as numbers, still open.
 
-import { leftOutOf } from "./editwords.js";
+import { leftOutOf } from "./besides.js";
 import { frozen, LETTERS, movedTo, same, sidesOf, startState, VIEW } from "./state.js";
 
 const EDITS = ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "ClampGate"];
@@ -156,7 +156,7 @@ class LinkReader {
   // For other weights, words keep their meaning; numbers of pieces, units and rows do not.
   keep(side, edits, other) {
     const dropped = other ? edits.filter((edit) => !edit.pieces && !edit.word && edit.kind !== "AttentionBlend") : [];
-    if (dropped.length) this.notes.push(leftOutOf(side, dropped, "weights"));
+    if (dropped.length) this.notes.push(leftOutOf(side, dropped, "the old weights"));
     return edits.filter((edit) => !dropped.includes(edit));
   }
 

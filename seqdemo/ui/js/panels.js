@@ -2,7 +2,7 @@
 import { button, clear, el, saveFile } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
 import { equations } from "./glossary.js";
-import { columnOf } from "./state.js";
+import { columnOf, same, withModelAndSearch } from "./state.js";
 import { strategyName } from "./finding.js";
 import { Section } from "./section.js";
 import { copyText, nbestCsv, pythonSnippet } from "./share.js";
@@ -11,6 +11,21 @@ export function sideSwitch(bench, current, onPick, label) {
   const group = el("div", { class: "s-switch", role: "group", "aria-label": label });
   for (const side of ["A", "B"]) group.append(button(`${side}: ${strategyName(columnOf(bench.state, side).options)}`, () => bench.has(side) && onPick(side), { "aria-pressed": String(side === current), "aria-disabled": String(!bench.has(side)), class: `s-side-${side.toLowerCase()}` }));
   return group;
+}
+
+/** What becomes of the search of B when attention is switched off in it. */
+export function searchOfA(bench) {
+  const [a, b] = ["A", "B"].map((side) => strategyName(columnOf(bench.state, side).options));
+  return `B then searches as A does, so that only attention differs${a === b ? "" : `: ${a} instead of ${b}`}.`;
+}
+
+/** The search that a column had with a model before it got the one it has; null if nobody knows, or if it was changed since.
+ * @param {import("./history.js").History} history @param {string} side @param {string} model */
+export function searchBefore(history, side, model) {
+  const columns = history.steps.slice(0, history.at + 1).map(({ state }) => columnOf(state, side));
+  const last = columns.findLastIndex(({ checkpoint }) => checkpoint === model);
+  const kept = last >= 0 && last + 1 < columns.length && same(columns[last + 1].options, columns[columns.length - 1].options);
+  return kept ? columns[last].options : null;
 }
 
 export class AttentionPanel {
@@ -33,8 +48,8 @@ export class AttentionPanel {
     const known = bench.setup.checkpoints.find((item) => item.name === spec.checkpoint) || {};
     const twin = bench.setup.checkpoints.find((item) => item.name === known.without);
     const partner = bench.setup.checkpoints.find((item) => item.name === known.with);
-    const other = twin ? [button(`Use “${twin.title}” in B`, () => bench.attentionOff(), { class: "s-primary", "data-key": "twin" })]
-      : partner ? [el("p", { class: "s-muted" }, `B uses “${known.title}”, which has no attention.`), button(`Back to “${partner.title}”`, () => bench.setCheckpoint("B", partner.name), { "data-key": "twin" })]
+    const other = twin ? [button(`Use “${twin.title}” in B`, () => bench.attentionOff(), { class: "s-primary", "data-key": "twin" }), el("p", { class: "s-muted" }, searchOfA(bench))]
+      : partner ? [el("p", { class: "s-muted" }, `B uses “${known.title}”, which has no attention.`), button(`Back to “${partner.title}”`, () => bench.update(withModelAndSearch("B", partner, searchBefore(bench.history, "B", partner.name)), `B: model ${partner.title}`), { "data-key": "twin" })]
       : [el("p", { class: "s-muted" }, "No model trained without attention is loaded for this one.")];
     patch(this.twin, el("h3", {}, "1. Another model, trained without attention"),
       el("p", {}, "It had to learn to put the whole input into one vector. What it lacks, it never learned to need: this shows what attention is worth."), other);

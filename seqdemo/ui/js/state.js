@@ -174,6 +174,11 @@ export function withModel(side, card) {
   };
 }
 
+/** Another model with a search of its own; null: with the one that is there. */
+export function withModelAndSearch(side, card, options) {
+  return (state) => withColumn(side, (column) => ({ options: options || column.options }))(withModel(side, card)(state));
+}
+
 // Another model has other units and heads.
 function withOwnUnits(state) {
   return { ...state, view: { ...state.view, ...OWN_UNITS } };

@@ -14,7 +14,7 @@ import { ExamplesView, inputNote, WantedView } from "./examples.js";
 import { Bench } from "./bench.js";
 import { ColumnView } from "./compare.js";
 import { OverlayPanel, PhotoView } from "./overlay.js";
-import { AttentionPanel, SavePanel } from "./panels.js";
+import { AttentionPanel, SavePanel, searchOfA } from "./panels.js";
 import { TreePanel } from "./searchtree.js";
 import { AlignmentPanel } from "./alignment.js";
 import { TextPanel } from "./language.js";
@@ -261,12 +261,12 @@ class ActionsView {
   state() {
     const { bench } = this;
     const able = bench.hasAttention(columnOf(bench.state, "B").checkpoint);
-    const off = tipFor(button("Switch attention off in B", () => able && bench.attentionOff(), { "aria-disabled": String(!able) }), ["Switch attention off in B", "The same model trained without attention, or, where there is none, this one with attention dimmed to nothing. B searches as A does, so that only attention differs."]);
+    const off = tipFor(button("Switch attention off in B", () => able && bench.attentionOff(), { "aria-disabled": String(!able) }), () => ["Switch attention off in B", "The same model trained without attention, or, where there is none, this one with attention dimmed to nothing.", searchOfA(bench)]);
     patch(this.node, button("Swap A and B", () => bench.swap()), button("Copy A to B", () => bench.copyToB()), bench.setup.task === "complete" ? null : off, button("Reset the page", () => bench.reset()));
   }
 }
 
-// Parts of a link that could not be used, and edits that did not fit another input or model.
+// Parts of a link that could not be used, and what the last step left out.
 class NotesView {
   constructor(bench) {
     this.bench = bench;
@@ -274,7 +274,8 @@ class NotesView {
   }
 
   state() {
-    const { notes, links, history } = this.bench;
+    const { links } = this.bench;
+    const notes = [...this.bench.notes, ...this.bench.history.notes];
     const looks = (links || []).map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)]);
     const all = [...notes, ...history.notes];
     patch(this.node, all.length ? el("p", { class: "s-message s-note", role: "alert" }, all.join(" "), looks) : null);
