@@ -285,6 +285,39 @@ def test_a_question_of_the_lectures_holds_its_gates_and_lets_them_go(visit: Visi
     assert edits(visit) == []
 
 
+def test_another_model_says_which_edits_it_leaves_out_and_undo_brings_them_back(visit: Visit) -> None:
+    page = open_rows(visit, GATES)
+    page.locator(".s-questions button", has_text="never forget").first.click()
+    visit.settle()
+    page.select_option("#s-column-b .s-model", "translator-de-en-plain")
+    visit.settle()
+    left = "the forget gate held at 1"
+    note = page.locator("#s-column-b .s-edits")
+    assert note.inner_text() == f"Left out of column B, because it belongs to the model before: {left}. Undo brings it back."
+    assert page.evaluate("seqdemo.page.history.steps.at(-1).words").endswith(f"; left out of B: {left}")
+    page.get_by_role("button", name="Undo").click()
+    visit.settle()
+    assert len(edits(visit)) == 1 and "Left out" not in note.inner_text()
+    page.get_by_role("button", name="Redo").click()
+    visit.settle()
+    assert edits(visit) == [] and left in note.inner_text()
+
+
+def test_the_way_back_from_attention_off_restores_the_search(visit: Visit) -> None:
+    page = visit.come("#tab=attention")
+    visit.settle()
+    search = "(({strategy, beam}) => [strategy, beam])(seqdemo.page.state.columns[1].options)"
+    before = page.evaluate(search)
+    assert "greedy instead of beam" in page.inner_text("#s-panel-attention .s-choice >> nth=0")
+    page.locator("#s-panel-attention button[data-key=twin]").click()
+    visit.settle()
+    assert page.evaluate(search)[0] == "greedy"
+    assert "; B: greedy instead of beam" in page.evaluate("seqdemo.page.history.steps.at(-1).words")
+    page.locator("#s-panel-attention button[data-key=twin]").click()
+    visit.settle()
+    assert page.evaluate(search) == before
+
+
 def test_a_slider_holds_a_gate_by_mouse_and_by_keys(visit: Visit) -> None:
     page = open_rows(visit, GATES)
     row = page.locator(".s-hold[data-key=forget]")
@@ -333,7 +366,7 @@ def test_a_painted_part_tells_what_holds_it_and_puts_out_the_question_it_breaks(
     for key in ("Home", "PageUp", "Shift+ArrowRight", "Enter"):
         page.keyboard.press(key)
     row = page.locator(".s-hold[data-key=forget]")
-    assert row.locator("output").inner_text() == "held at 1, like more than this part"
+    assert row.locator("output").inner_text() == "held at 1, and not only there"
     assert row.get_by_role("button", name="held at 1").get_attribute("aria-pressed") == "true"
     assert row.get_by_role("button", name="the model's own").get_attribute("aria-disabled") == "true"
     assert question.get_attribute("aria-pressed") == "true"

@@ -15,11 +15,11 @@ test("edits that leave with their model are named", () => {
   const edited = after(start, withRow("B", 2, [1]), withDimmed("B", 0.5, "last"));
   assert.deepEqual(told(edited, withModel("B", { ...N, attention: true })), {
     words: "; left out of B: the attention at step 3",
-    notes: ["Left out of column B, because it belongs to the model before: the attention at step 3. Undo brings it back."],
+    notes: [{ side: "B", text: "Left out of column B, because it belongs to the model before: the attention at step 3. Undo brings it back." }],
   });
   const both = told(edited, withModel("B", N));
   assert.equal(both.words, "; left out of B: the attention at step 3; attention dimmed by 50 %");
-  assert.match(both.notes[0], /they belong .* Undo brings them back/);
+  assert.match(both.notes[0].text, /they belong .* Undo brings them back/);
 });
 
 test("a step that leaves nothing out says no more than its words", () => {

@@ -7,8 +7,8 @@ import { LETTERS, same } from "./state.js";
 /** @typedef {import("./state.js").State} State  @typedef {import("./state.js").Column} Column  @typedef {import("./state.js").Edit} Edit */
 
 /**
- * What is left unsaid: `words` that the step's own words go on with, and `notes` for the page.
- * @param {State} before @param {State} after @returns {{words: string, notes: string[]}}
+ * What is left unsaid: `words` that the step's own words go on with, and `notes` for a column.
+ * @param {State} before @param {State} after @returns {{words: string, notes: {side: string, text: string}[]}}
  */
 export function besides(before, after, setup) {
   if (same(asked(before), asked(after))) return { words: "", notes: [] }; // columns that were swapped are still there
@@ -18,7 +18,9 @@ export function besides(before, after, setup) {
   const words = [
     ...left.map(({ side, edits, kind }) => `left out of ${side}: ${edits.map((edit) => editName(edit, kind)).join("; ")}`),
     ...searched.map(({ side, was, now }) => `${side}: ${strategyName(now.options)} instead of ${strategyName(was.options)}`)];
-  return { words: words.map((text) => `; ${text}`).join(""), notes: left.map(({ side, edits, kind }) => `${leftOutOf(side, edits, "the model before", kind)} Undo brings ${edits.length > 1 ? "them" : "it"} back.`) };
+  const back = (edits) => `Undo brings ${edits.length > 1 ? "them" : "it"} back.`;
+  const notes = left.map(({ side, edits, kind }) => ({ side, text: `${leftOutOf(side, edits, "the model before", kind)} ${back(edits)}` }));
+  return { words: words.map((text) => `; ${text}`).join(""), notes };
 }
 
 // The questions of the columns, in whatever order.

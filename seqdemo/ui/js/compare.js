@@ -34,12 +34,17 @@ export class ColumnView {
     return columnOf(this.bench.state, this.side);
   }
 
+  // What the last step left out of this column.
+  get note() {
+    return this.bench.history.notes.filter(({ side }) => side === this.side).map(({ text }) => text).join(" ");
+  }
+
   // What is typed and what is looked at does not change the controls.
   state() {
     this.showMenu();
     const { checkpoint, options, edits } = this.spec;
     const { open } = this.bench.state.view;
-    const drawn = [checkpoint, options, edits, open];
+    const drawn = [checkpoint, options, edits, open, this.note];
     if (this.drawn && drawn.every((value, i) => value === this.drawn[i])) return;
     this.drawn = drawn;
     this.showControls();
@@ -107,8 +112,9 @@ export class ColumnView {
 
   showEdits() {
     const { bench, spec, side } = this;
-    this.edits.hidden = !spec.edits.length;
-    patch(this.edits, spec.edits.map((_, i) => {
+    this.edits.hidden = !spec.edits.length && !this.note;
+    const left = this.note ? el("p", { class: "s-muted", role: "status" }, this.note) : null;
+    patch(this.edits, left, spec.edits.map((_, i) => {
       const text = bench.editText(side, i);
       const told = badge(bench, side, i);
       const price = ownPrice(bench.ownPrice(side, i));

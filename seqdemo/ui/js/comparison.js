@@ -4,7 +4,7 @@ import { patch } from "../../figures/js/patch.js";
 
 const FIGURES = { length: "by the length of the input", scores: "on the whole test set", beams: "by the size of the beam", errors: "search errors by the size of the beam" };
 const MOST_TESTS = 3;
-const BEAMS = "The legend tells on how many inputs each line was measured. A line over only a part of the test set differs by that choice from the table above and from the other lines. The bars are 95 % intervals, where one is known.";
+const BEAMS = "The legend tells how many inputs of the test set each line was measured on. A line over a part of them does not match the table above, and lines over different parts cannot be compared exactly. The bars are 95 % intervals, where one is known.";
 
 export class ComparisonView {
   /** @param {Object<string, string>} titles of the tasks  @param {(message: any) => void} ask  @param {() => void} chosen */

@@ -7,7 +7,7 @@ export class History {
   /** @param {import("./state.js").State} state  @param {() => number} now */
   constructor(state, now = () => performance.now()) {
     this.now = now;
-    /** @type {{state: any, words: string, kind: string, at: number, notes: string[]}[]} */
+    /** @type {{state: any, words: string, kind: string, at: number, notes: {side: string, text: string}[]}[]} */
     this.steps = [{ state, words: "The page as it opened", kind: "", at: -Infinity, notes: [] }];
     this.at = 0;
   }
@@ -16,13 +16,13 @@ export class History {
     return this.steps[this.at].state;
   }
 
-  /** What the page has to say of the step that stands. */
+  /** What the columns have to say of the step that stands. */
   get notes() {
     return this.steps[this.at].notes;
   }
 
   /** Actions of one `kind` are joined into one step; without a kind, the action is a step of its own.
-   * @param {any} state @param {string} words @param {string} [kind] @param {string[]} [notes] for the page */
+   * @param {any} state @param {string} words @param {string} [kind] @param {{side: string, text: string}[]} [notes] for a column */
   record(state, words, kind = "", notes = []) {
     const last = this.steps[this.at];
     const goesOn = kind && last.kind === kind && this.now() - last.at < PAUSE;

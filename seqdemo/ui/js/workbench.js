@@ -266,7 +266,7 @@ class ActionsView {
   }
 }
 
-// Parts of a link that could not be used, and what the last step left out.
+// Parts of a link that could not be used.
 class NotesView {
   constructor(bench) {
     this.bench = bench;
@@ -274,8 +274,7 @@ class NotesView {
   }
 
   state() {
-    const { links } = this.bench;
-    const notes = [...this.bench.notes, ...this.bench.history.notes];
+    const { notes, links } = this.bench;
     const looks = (links || []).map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)]);
     const all = [...notes, ...history.notes];
     patch(this.node, all.length ? el("p", { class: "s-message s-note", role: "alert" }, all.join(" "), looks) : null);
