@@ -6,7 +6,7 @@ import { probability } from "../../seqdemo/figures/js/core.js";
 import { topOf } from "../../seqdemo/figures/js/curves.js";
 import { push, runs } from "../../seqdemo/figures/js/edge.js";
 import { renormalised } from "../../seqdemo/figures/js/grid.js";
-import { gridLayout, within } from "../../seqdemo/figures/js/gridlayout.js";
+import { gridLayout, onCanvas } from "../../seqdemo/figures/js/gridlayout.js";
 import { columnEdges, moreConsidered } from "../../seqdemo/figures/js/layout.js";
 import { boundOf, partName, readGates, unitOrder } from "../../seqdemo/figures/js/units.js";
 
@@ -79,8 +79,8 @@ test("letters stand upright over their columns, and what is wider than its colum
 });
 
 test("the name of the first and of the last column stay on the canvas", () => {
-  assert.deepEqual([0.5, 100, 255.5].map((x) => within(x, 24, 264)), [12, 100, 252]);
-  assert.equal(within(5, 30, 20), 15);
+  assert.deepEqual([0.5, 100, 255.5].map((x) => onCanvas(x, 24, 264)), [12, 100, 252]);
+  assert.equal(onCanvas(5, 30, 20), 15);
 });
 
 test("one box is told in the singular", () => {

@@ -3,7 +3,7 @@
 import { clear, el, signed, tip } from "./core.js";
 import { onThemeChange, palette } from "./colour.js";
 import { EdgeScroll, runs } from "./edge.js";
-import { EDGE, LABEL, gridLayout, isTurned, within } from "./gridlayout.js";
+import { EDGE, LABEL, gridLayout, isTurned, onCanvas } from "./gridlayout.js";
 import { CanvasPainter, fitted, shifted, textWidth } from "./painter.js";
 
 /**
@@ -155,7 +155,7 @@ export class Grid {
       const x = this.x(place) + cellWide / 2;
       if (!isTurned(columns, cell, cellWide, name)) {
         const text = fitted(name, LABEL, Math.max(cellWide, widest));
-        painter.text(within(x, textWidth(text, LABEL), across + EDGE), top - 11, text, { ...this.label(lit), align: "middle" });
+        painter.text(onCanvas(x, textWidth(text, LABEL), across + EDGE), top - 11, text, { ...this.label(lit), align: "middle" });
       } else painter.text(x, top - 7, fitted(name, LABEL, top - 10), { ...this.label(lit), turn: -90, align: "start" });
     }
   }

@@ -10,7 +10,7 @@ export function isTurned(columns, cell, cellWide, name) {
 }
 
 /** The middle of a text that is so wide, near `x` and not over the edges of the canvas. @param {number} x @param {number} wide @param {number} room */
-export function within(x, wide, room) {
+export function onCanvas(x, wide, room) {
   return Math.max(wide / 2, Math.min(x, room - wide / 2));
 }
 

@@ -11,7 +11,7 @@ import { LETTERS, same } from "./state.js";
  * @param {State} before @param {State} after @returns {{words: string, notes: {side: string, text: string}[]}}
  */
 export function besides(before, after, setup) {
-  if (same(asked(before), asked(after))) return { words: "", notes: [] }; // columns that were swapped are still there
+  if (same(questionsIn(before), questionsIn(after))) return { words: "", notes: [] }; // columns that were swapped are still there
   const changed = after.columns.map((now, i) => ({ side: LETTERS[i], was: before.columns[i], now }));
   const left = changed.map(({ side, was, now }) => ({ side, edits: lost(was, now), kind: kindOf(was, setup) })).filter(({ edits }) => edits.length);
   const searched = onlySearches(before, after) ? [] : changed.filter(({ was, now }) => strategyName(was.options) !== strategyName(now.options));
@@ -24,7 +24,7 @@ export function besides(before, after, setup) {
 }
 
 // The questions of the columns, in whatever order.
-function asked({ columns }) {
+function questionsIn({ columns }) {
   return columns.map(({ checkpoint, options, edits }) => JSON.stringify([checkpoint, options, edits])).sort();
 }
 

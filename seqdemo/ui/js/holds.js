@@ -7,7 +7,7 @@ import { columnOf, heldAt, holdsSame, withClamp, withEdits } from "./state.js";
 
 const told = (name) => (GATE_WORDS[name] || [name])[0];
 
-const heldBy = (value) => (typeof value === "number" ? `at ${numeral(value)}` : value === "mean" ? "at its mean" : "unit by unit");
+const heldHow = (value) => (typeof value === "number" ? `at ${numeral(value)}` : value === "mean" ? "at its mean" : "unit by unit");
 
 /** @param {string} path such as encoder.0.backward */
 export function placeOfPart(path) {
@@ -133,7 +133,7 @@ export class GateHands {
     const able = !this.painting || this.brush;
     const wider = Boolean(clamp) && !holdsSame(clamp, place);
     const number = !mixed && clamp && typeof clamp.value === "number" ? clamp.value : null;
-    const state = mixed ? "held in part" : !clamp ? "follows the model" : `held ${heldBy(clamp.value)}${wider ? ", and not only there" : ""}`;
+    const state = mixed ? "held in part" : !clamp ? "follows the model" : `held ${heldHow(clamp.value)}${wider ? ", and not only there" : ""}`;
     const set = (value) => able && this.set(place, value);
     const range = el("input", { type: "range", id, min: 0, max: 1, step: 0.05, value: number === null ? 0.5 : number, disabled: !able, "aria-valuetext": state, on: { input: (event) => set(Number(event.target.value)), change: () => this.bench.history.close() } });
     const at = (name, value, on, more = {}) => button(name, () => set(value), { "aria-pressed": String(on), "aria-label": `${told(gate)}: ${value === null ? "the model's own" : `held at ${value}`}`, ...more });
