@@ -1,7 +1,8 @@
 // A step names what it does beside what was asked for: edits that leave with their model, and a search that changes with it.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { besides, editName } from "../../seqdemo/ui/js/besides.js";
+import { besides } from "../../seqdemo/ui/js/besides.js";
+import { editName } from "../../seqdemo/ui/js/editwords.js";
 import { History } from "../../seqdemo/ui/js/history.js";
 import { searchBefore } from "../../seqdemo/ui/js/panels.js";
 import { startState, swapped, withBeginning, withClamp, withColumn, withDimmed, withInput, withLanguage, withModel, withModelAndSearch, withOption, withRow } from "../../seqdemo/ui/js/state.js";

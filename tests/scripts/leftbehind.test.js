@@ -29,19 +29,27 @@ test("they stay where the input stays, and an example keeps its own", () => {
 test("what is typed names in its one step what it took away", () => {
   const door = new Quiet(SETUP);
   door.update(withRow("B", 2, [1]), "B: a row");
-  for (const text of ["b", "be"]) door.update(withInput({ text }), `Typed “${text}”`, { kind: "text", carries: true });
-  const note = "Left out of column B, because it belongs to the old text: the attention at step 3.";
-  assert.deepEqual(door.history.notes, [note]);
-  assert.deepEqual(door.history.steps.map((step) => step.words), ["The page as it opened", "B: a row", `Typed “be”. ${note}`]);
+  for (const text of ["b", "be"]) door.update(withInput({ text }), `Typed “${text}”`, { kind: "text" });
+  const note = "Left out of column B, because it belongs to the text before: the attention at step 3. Undo brings it back.";
+  assert.deepEqual(door.history.notes, [{ side: "B", text: note }]);
+  assert.deepEqual(door.history.steps.map((step) => step.words), ["The page as it opened", "B: a row", "Typed “be”; left out of B: the attention at step 3"]);
   door.go(-1);
   assert.deepEqual([door.history.notes, door.state.columns[1].edits.length], [[], 1]);
 });
 
-test("another model names what it cannot take", () => {
+test("another photograph and another model name what they cannot take; a page begun anew names nothing", () => {
   const door = new Quiet(SETUP);
-  door.update(withEdits("B", () => MANY.columns[1].edits), "many");
-  door.update(withModel("B", SETUP.checkpoints[1]), "B: model n", { carries: true });
-  assert.match(door.history.notes.join(), /^Left out of column B, because they belong to the old model: the attention at step 3; a required word; the dimmed attention; the forget gate held at 0/);
+  const put = (edits) => door.update(withEdits("B", () => edits), "edits");
+  const edits = MANY.columns[1].edits;
+  put(edits);
+  door.update(withInput({ photo: "/p" }), "A photograph");
+  assert.match(door.history.notes[0].text, /^Left out of column B, because they belong to the photograph before: the attention at step 3; the forget gate held at 0/);
+  put(edits);
+  door.update(withModel("B", SETUP.checkpoints[1]), "B: model n");
+  assert.match(door.history.notes[0].text, /^Left out of column B, because they belong to the model before: the attention at step 3; the required word “red”; attention dimmed by 50 %; /);
+  put(edits);
+  door.update(() => startState(SETUP), "Reset the page", { anew: true });
+  assert.deepEqual(door.history.notes, []);
 });
 
 test("an edit that the server has not told has words of its own", () => {

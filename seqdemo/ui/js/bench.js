@@ -193,7 +193,7 @@ export class Bench extends Lit {
 
   setText(text) {
     if (this.refused && text === this.state.input.text) this.follows(this.state, 0);
-    this.update(withInput({ text }), `Typed “${brief(text)}”`, { kind: "text", wait: 250, carries: true });
+    this.update(withInput({ text }), `Typed “${brief(text)}”`, { kind: "text", wait: 250 });
   }
 
   setWanted(text) {
@@ -207,7 +207,7 @@ export class Bench extends Lit {
   }
 
   setCheckpoint(side, name) {
-    this.update(withModel(side, this.card(name)), `${side}: model ${this.card(name).title}`, { carries: true });
+    this.update(withModel(side, this.card(name)), `${side}: model ${this.card(name).title}`);
   }
 
   /** Switch all columns to one model. The user's own text stays; an unchanged example is replaced by one of the model. */
@@ -215,20 +215,20 @@ export class Bench extends Lit {
     const shown = this.currentExample();
     const other = this.setup.examples.find((example) => example.checkpoint === name);
     if (shown && other && shown.checkpoint !== name) this.useExample(other);
-    else this.update(withModelEverywhere(this.card(name)), `Model ${this.card(name).title}`, { carries: true });
+    else this.update(withModelEverywhere(this.card(name)), `Model ${this.card(name).title}`);
   }
 
   setLanguage(tag) {
     const [, title] = this.setup.languages.find(([known]) => known === tag);
-    this.update(withLanguage(tag, this.setup), `Into ${title}`, { carries: true });
+    this.update(withLanguage(tag, this.setup), `Into ${title}`);
   }
 
   useExample(example) {
-    this.update(withExample(example, this.setup), `Example “${brief(example.text || example.label)}”`, { entry: true, carries: true });
+    this.update(withExample(example, this.setup), `Example “${brief(example.text || example.label)}”`, { entry: true });
   }
 
   usePhoto(photo) {
-    this.update(withInput({ photo, example: null }), "A photograph of your own", { entry: true, carries: true });
+    this.update(withInput({ photo, example: null }), "A photograph of your own", { entry: true });
   }
 
   resetColumn(side) {
@@ -237,7 +237,7 @@ export class Bench extends Lit {
   }
 
   reset() {
-    this.update(() => startState(this.setup), "Reset the page", { entry: true });
+    this.update(() => startState(this.setup), "Reset the page", { entry: true, anew: true });
   }
 
   swap() {
@@ -254,7 +254,7 @@ export class Bench extends Lit {
     const { options } = columnOf(this.state, "A");
     const twin = this.card((this.card(columnOf(this.state, "B").checkpoint) || {}).without);
     const off = twin ? withModel("B", twin) : withDimmed("B", 1, "nothing");
-    this.update((state) => withColumn("B", () => ({ options }))(off(state)), "Switched attention off in B, with the search of A", { carries: true });
+    this.update((state) => withColumn("B", () => ({ options }))(off(state)), "Switched attention off in B, with the search of A");
   }
 
   /** The same search in every column, so that only the models differ. */

@@ -41,14 +41,14 @@ export class Door {
    * @param {import("./state.js").Change} change  @param {string} words
    * @param {{kind?: string, wait?: number, look?: boolean, entry?: boolean, anew?: boolean}} [how]
    */
-  update(change, words, { kind = "", wait = 0, look = false, entry = false, anew = entry } = {}) {
+  update(change, words, { kind = "", wait = 0, look = false, entry = false, anew = false } = {}) {
     const before = this.state;
     const after = frozen(change(before));
     if (same(before, after)) return;
     if (look) this.history.amend(after);
     else {
-      const unsaid = anew ? { words: "", notes: [] } : besides(before, after, this.setup);
-      this.history.record(after, words + unsaid.words, kind, unsaid.notes);
+      this.history.record(after, words, kind);
+      if (!anew) this.history.explain(besides(this.history.before, after, this.setup));
     }
     this.save(entry);
     this.follows(before, wait);

@@ -22,15 +22,26 @@ export class History {
   }
 
   /** Actions of one `kind` are joined into one step; without a kind, the action is a step of its own.
-   * @param {any} state @param {string} words @param {string} [kind] @param {{side: string, text: string}[]} [notes] for a column */
-  record(state, words, kind = "", notes = []) {
+   * @param {any} state @param {string} words @param {string} [kind] */
+  record(state, words, kind = "") {
     const last = this.steps[this.at];
     const goesOn = kind && last.kind === kind && this.now() - last.at < PAUSE;
     this.steps.length = this.at + 1;
     if (goesOn) this.steps.pop();
-    this.steps.push({ state, words, kind, at: this.now(), notes });
+    this.steps.push({ state, words, kind, at: this.now(), notes: [] });
     if (this.steps.length > MOST_STEPS) this.steps.splice(0, this.steps.length - MOST_STEPS);
     this.at = this.steps.length - 1;
+  }
+
+  /** The state before the step that stands. */
+  get before() {
+    return this.steps[Math.max(0, this.at - 1)].state;
+  }
+
+  /** Adds what the step that stands does beside what its words say. @param {{words: string, notes: {side: string, text: string}[]}} beside */
+  explain({ words, notes }) {
+    const step = this.steps[this.at];
+    this.steps[this.at] = { ...step, words: step.words + words, notes };
   }
 
   /** A change of the view only: it belongs to the current step. */

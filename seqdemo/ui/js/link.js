@@ -1,7 +1,7 @@
 // The state of a page as the fragment of its address (#...), which is never sent. Only differences from the start are written.
 // Links of earlier versions, with the same names in the query (?...) and forced words as numbers, still open.
 
-import { leftOutOf } from "./besides.js";
+import { leftOutOf } from "./editwords.js";
 import { frozen, LETTERS, movedTo, same, sidesOf, startState, VIEW } from "./state.js";
 
 const EDITS = ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "ClampGate"];

@@ -276,8 +276,7 @@ class NotesView {
   state() {
     const { notes, links } = this.bench;
     const looks = (links || []).map(([name, href]) => [" ", el("a", { href }, `Look at ${name}`)]);
-    const all = [...notes, ...history.notes];
-    patch(this.node, all.length ? el("p", { class: "s-message s-note", role: "alert" }, all.join(" "), looks) : null);
+    patch(this.node, notes.length ? el("p", { class: "s-message s-note", role: "alert" }, notes.join(" "), looks) : null);
   }
 }
 
