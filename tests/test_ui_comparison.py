@@ -79,12 +79,12 @@ def test_a_line_over_a_part_of_the_test_set_says_so_and_has_the_wider_interval()
 
     metrics = {"whole": of(4442, 48.0), "part": of(166, 54.0)}
     whole, part = comparisons.beam_quality(metrics, "hi").data
-    assert (whole.name, part.name) == ("whole, all 4,442 inputs", "part, only 166 of 4,442 inputs")
+    assert (whole.name, part.name) == ("whole<br>all 4,442 inputs", "part<br>only 166 of 4,442 inputs")
     assert all("only 166 of 4,442 inputs" in told for told in part.text)
     low, high = wilson(54.0, 166)
     assert part.error_y.array[1] == pytest.approx(high - 54) and part.error_y.arrayminus[1] == pytest.approx(54 - low)
     errors = comparisons.search_errors(metrics).data[0]
-    assert errors.name == "whole, 200 inputs" and errors.error_y.array[0] == pytest.approx(wilson(5.0, 200)[1] - 5)
+    assert errors.name == "whole<br>200 inputs" and errors.error_y.array[0] == pytest.approx(wilson(5.0, 200)[1] - 5)
 
 
 def test_names_of_models_are_text_in_a_figure() -> None:

@@ -59,7 +59,7 @@ def _lines(
     told_of: Mapping[str, str] | None = None,
 ) -> go.Figure:
     """One line a model. `told_of`: name -> what the legend says of its line."""
-    drawn = []
+    drawn, said = [], told_of or {}
     for place, name in enumerate(names):
         points = lines.get(name, [])
         if points:
@@ -69,7 +69,7 @@ def _lines(
                     x=[point.at for point in points],
                     y=[point.value for point in points],
                     error_y=_ends(points),
-                    name=escaped(", ".join(filter(None, (name, (told_of or {}).get(name))))),
+                    name="<br>".join(filter(None, (escaped(name), said.get(name)))),
                     mode="lines+markers",
                     text=told,
                     hovertemplate="%{text}<extra></extra>",
@@ -78,7 +78,8 @@ def _lines(
             )
     legend = {"orientation": "h", "y": -0.24, "yanchor": "top"}
     axes = {"xaxis": across, "yaxis": numbers(up, rangemode="tozero")}
-    return figure(*drawn, title=_title(title), height=440 + 20 * len(drawn), legend=legend, showlegend=True, **axes)
+    height = 440 + (38 if said else 20) * len(drawn)  # under each other on a phone
+    return figure(*drawn, title=_title(title), height=height, legend=legend, showlegend=True, **axes)
 
 
 def by_length(metrics: Mapping[str, Metrics], test: str = "", title: str = "") -> go.Figure:
