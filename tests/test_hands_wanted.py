@@ -15,6 +15,7 @@ from seqdemo.findings import Ways
 from seqdemo.hands.bending import WordUnderRows, margins, onto_simplex
 from seqdemo.hands.place import Place
 from seqdemo.hands.wanted import SLACK, cheapest
+from seqdemo.numerals import small
 from seqdemo.playground import Run, replay, run, trace
 from tests.small_hands import TASKS, Models, clamp
 
@@ -68,9 +69,13 @@ def test_every_way_that_is_told_brings_the_word_about_at_its_price(models: Model
         assert ways.ways[ways.cheapest or 0].cost == max(way.cost for way in reached)  # type: ignore[type-var]
         assert ways.says.startswith("Cheapest: ")
     else:
-        assert (
-            ways.says == f"Nothing that was tried makes it say that; best found: {max(way.best for way in ways.ways[:-1]):.2g}."
-        )
+        best = small(max(way.best for way in ways.ways[:-1]))
+        assert ways.says == f"Nothing that was tried makes it say that; best found: {best}."
+
+
+def test_at_the_first_place_there_is_no_earlier_word(models: Models) -> None:
+    way = next(way for way in asked(models, "translate", 0, offset=0)[-1].ways if way.way == "earlier")
+    assert (way.found, way.best, way.says) == (False, 0.0, "there is no earlier word to change.")
 
 
 def test_each_kind_of_way_is_found_somewhere(models: Models) -> None:

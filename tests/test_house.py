@@ -25,7 +25,7 @@ else:
 ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS = (
-    {"equations", "errors", "lazy", "moved", "state"},
+    {"equations", "errors", "lazy", "moved", "numerals", "state"},
     {"child", "config", "records", "edits", "findings", "presets", "text", "images"},
     {"network"},
     {"explain", "checkpoints", "search", "figures"},
@@ -39,7 +39,7 @@ NARROWER = {
     "search": {"errors", "lazy", "moved", "state", "records", "config"},
     "figures": {"errors", "lazy", "moved", "records", "equations", "config"},
 }  # all they may import
-WITHOUT_TORCH = ("figures", "lazy", "moved", "records", "errors", "equations", "config")
+WITHOUT_TORCH = ("figures", "lazy", "moved", "numerals", "records", "errors", "equations", "config")
 PACKAGE_OF = {"PIL": "pillow", "huggingface_hub": "huggingface_hub"}
 LONGEST_FILE, LONGEST_FUNCTION, MEDIAN_FUNCTION = 400, 60, 16
 

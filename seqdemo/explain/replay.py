@@ -25,13 +25,13 @@ from seqdemo.errors import InputError
 from seqdemo.findings import Badge
 from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.model import NEVER_SAID, Network, log_probabilities, refuse_devices
+from seqdemo.numerals import RAISED
 from seqdemo.records import Price, Trace
 from seqdemo.state import ATTENTION, Taught
 
 Source = Sequence[int] | Tensor | None  # piece numbers, a picture (or its grid), or nothing for a language model
 ALTERNATIVES = 10
 WHOLE = {"transliterate": "word", "complete": "text"}  # what an output is called; elsewhere a sentence
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 SAME = math.log(1.05)  # outputs closer than this are called equally likely
 
 

@@ -177,8 +177,8 @@ class Precisions(Along):
     def says(self, frames: Sequence[Frame], flips: int | None) -> Iterator[str]:
         for frame in frames[1:]:
             if frame.differs_at is None:
-                change = frame.logp - frames[0].logp
-                yield f"{frame.label} writes the same; its log probability differs by {change:+.4f}."
+                change = f"{frame.logp - frames[0].logp:+.4f}".replace("-", "−")
+                yield f"{frame.label} writes the same; its log probability differs by {change}."
             else:
                 yield f"{frame.label} changes the output: {self.where(frame, frames[0])}."
 

@@ -20,6 +20,7 @@ from seqdemo.hands.bending import BentRow, HeldUnits, bent_row, held_units
 from seqdemo.hands.place import Cancel, Place, stop_if
 from seqdemo.hands.words import candidates_at, unspellable
 from seqdemo.network.model import Network
+from seqdemo.numerals import small
 from seqdemo.playground import Run, checkpoint_of, edited, obedient, run, searched, trace
 
 STRATEGIES = ("greedy", "beam")
@@ -70,7 +71,7 @@ class Wish:
     def failed(self, name: str, best: float) -> Way:
         """A way that did not reach the word, and how near it came; with the reason if edits could not be tried."""
         reason = f"; not all could be tried: {self.refused[-1]}" if self.refused else "."
-        return Way(name, False, best, f"the word's probability there reached {best:.2g}{reason}")
+        return Way(name, False, best, f"the word's probability there reached {small(best)}{reason}")
 
     def p_after(self, target: Sequence[int]) -> float:
         """The probability of the word after the beginning of another output, without the edits that are tried."""
@@ -164,7 +165,7 @@ def asked_word(place: Place, word: str | Sequence[int]) -> Asked:
 
 
 def nothing_found(ways: Sequence[Way]) -> str:
-    return f"Nothing that was tried makes it say that; best found: {max(way.best for way in ways):.2g}."
+    return f"Nothing that was tried makes it say that; best found: {small(max(way.best for way in ways))}."
 
 
 def force(wish: Wish, cancel: Cancel | None) -> Way:
@@ -204,7 +205,7 @@ def earlier(wish: Wish, cancel: Cancel | None) -> Way:
     words = tuple(edit for edit in wish.found.edits if is_word(edit))
     tries = [edit for edit in edits_before(wish) if fits(edit, words)]
     if not tries:
-        return wish.failed("earlier", wish.own_p)
+        return Way("earlier", False, 0.0, "there is no earlier word to change.")
     stop_if(cancel)
     inside, given = tuple(edit for edit in wish.found.edits if not is_word(edit)), wish.found.prompt.prefix
     prompts, own = [wish.found.prompt] * len(tries), [(*words, edit) for edit in tries]

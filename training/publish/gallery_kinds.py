@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.config import EOS, SearchOptions
 from seqdemo.edits import AttentionBlend, AttentionRow, Edit
+from seqdemo.numerals import RAISED
 from seqdemo.playground import Run, trace
 from seqdemo.prompts import Prompt
 from seqdemo.records import Hypothesis
@@ -32,7 +33,6 @@ OFF = (AttentionBlend(1.0, "uniform"),)
 CLEAR = 0.05  # nats by which an output must be likelier
 WORSE = 10.0  # points of the single output's score by which it must be worse
 BROKEN = 30.0
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_PLACES, MOST_CELLS, MOST_PIECES = 10, 25, 14  # the most places, grid cells and pieces that are tried
 
 

@@ -226,7 +226,8 @@ def quotations(checkpoint: Checkpoint, cases: Sequence[Case], search: Find) -> l
 
 def say_quotation(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
     unit = checkpoint.metrics["units"]["quotation"]
-    return f"Unit {unit['unit']} knows that it is inside a quotation: it falls where the quotation ends."
+    moves = "rises" if unit["sign"] < 0 else "falls"
+    return f"Unit {unit['unit']} knows that it is inside a quotation: it {moves} where the quotation ends."
 
 
 def quoted_passages(paragraph: str) -> Iterator[str]:

@@ -1,0 +1,23 @@
+"""Numbers as a person writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from seqdemo.numerals import small
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (0.256, "0.26"),
+        (0.00034, "0.00034"),
+        (0.0000046, "4.6·10⁻⁶"),
+        (9.99e-5, "1.0·10⁻⁴"),
+        (3e-12, "3.0·10⁻¹²"),
+    ],
+)
+def test_a_small_probability_has_two_digits_and_a_power_of_ten(number: float, text: str) -> None:
+    assert small(number) == text
