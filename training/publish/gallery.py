@@ -62,7 +62,7 @@ KINDS: dict[str, Kind] = {
     ),
     "quotation": Kind(
         "A unit that knows it is inside a quotation",
-        "The unit that metrics.json names for quotations is higher everywhere inside this quotation than anywhere after it.",
+        "Inside this quotation, all values of the unit that metrics.json names for quotations lie on one side of those after it.",
         EVERYONE[3:], 1_200, openings.quotations, openings.say_quotation,
     ),
     "greedy-beam": Kind(
