@@ -381,7 +381,7 @@ def test_every_field_of_the_options_can_be_given() -> None:
         ("--greedy --nbest 2", "use --beam"),
         ("--stochastic 3 --nbest 4", r"\(3\); widen --stochastic"),
         ("--seed 3", "--seed goes with --sample or --stochastic search"),
-        ("--patience 2", "--patience says .* add --finished free"),
+        ("--patience 2", "--patience needs a beam that frees places: add --finished free"),
         ("--diversity 1", "add --groups"),
         ("--exact --siblings 1", "--siblings goes with --beam"),
         ("--beam 5 --groups 2", "cannot be cut into 2 equal groups"),

@@ -516,7 +516,7 @@ def test_a_token_that_no_request_can_carry_is_a_bad_token(
     hub.add("owner/private", good_files, private=True)
     monkeypatch.setenv("HF_TOKEN", token)
     assert models.load(REPO).revision == sha
-    with refused("revoked", "does not accept the token of this machine"):
+    with refused("revoked", "refuses the token of this machine"):
         models.load("owner/private")
 
 

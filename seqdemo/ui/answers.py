@@ -106,9 +106,6 @@ class Answers:
             repo, revision = (text_of(wanted.get(name) or "", 200).strip() for name in ("repo", "revision"))
             return repo, revision
 
-        def answered() -> dict[str, Any]:
-            return offered() if "look" in object_of(message, "The question") else loaded()
-
         def offered() -> dict[str, Any]:
             return {"offer": self.service.look(*repository("look"), cancelled=cancel)._asdict()}
 
@@ -123,7 +120,7 @@ class Answers:
             card["summary"] = checkpoint.summary
             return {"loaded": {**card, "name": f"{repo}@{checkpoint.revision}", "revision": checkpoint.revision}}
 
-        return guarded(answered)
+        return guarded(lambda: offered() if "look" in object_of(message, "The question") else loaded())
 
     def asked(self, task: str, message: dict[str, Any], spec: Any, mine: list[str]) -> tuple[Question, int]:
         """The question of a page, and the number of given pieces: positions of the page's forced and forbidden words count from
@@ -200,8 +197,7 @@ class Answers:
         if not question.edits:
             return {}
         found = self.service.run(replace(question, edits=()), progress, cancel)
-        best, text = found.run.hypotheses[0], found.run.texts[0]
-        return {"own": hypothesis_payload(best, text, found.checkpoint.target_text.piece)}
+        return {"own": hypothesis_payload(found.run.hypotheses[0], found.run.texts[0], found.checkpoint.target_text.piece)}
 
 
 def picture_payload(picture: Any) -> dict[str, Any] | None:
