@@ -158,6 +158,7 @@ CAPTIONER = Recipe(
     least=3,
     model={
         "cnn": "efficientnet-lite2",
+        "finer": True,
         "tie_readout": True,
         "embedding": 256,
         "features": 256,
@@ -185,7 +186,7 @@ CAPTIONER = Recipe(
 CAPTIONER_EACH = replace(
     CAPTIONER,
     name="captioner-plain",
-    model={**CAPTIONER.model, "decoder": "context-each"},
+    model={**CAPTIONER.model, "finer": False, "decoder": "context-each"},
     summary_dropout=0.0,
     about="Captions for photographs through one pooled vector, fed at each step: no attention.",
 )
@@ -193,7 +194,7 @@ CAPTIONER_EACH = replace(
 CAPTIONER_HARD = replace(
     CAPTIONER,
     name="captioner-hard",
-    model={**CAPTIONER.model, "hard": True},
+    model={**CAPTIONER.model, "finer": False, "hard": True},
     reinforce=0.2,
     entropy=0.01,
     about="Captions for photographs: an LSTM that looks at one cell of EfficientNet-Lite2's 9 x 9 grid for each word.",
@@ -202,7 +203,7 @@ CAPTIONER_HARD = replace(
 CAPTIONER_ONCE = replace(
     CAPTIONER,
     name="captioner-once",
-    model={**CAPTIONER.model, "decoder": "context-once"},
+    model={**CAPTIONER.model, "finer": False, "decoder": "context-once"},
     summary_dropout=0.0,
     about="Captions for photographs through one pooled vector, seen once as the initial state: no attention.",
 )
