@@ -92,8 +92,8 @@ def block_of(width: int) -> int:
 
 
 def _settle_ties(scores_KV: np.ndarray, value_KC: np.ndarray, place_KC: np.ndarray, count: int) -> np.ndarray:
-    """The places, those of equal values in ascending order. If the smallest value also stands outside, the first places of the
-    row that hold it are taken."""
+    """The same places, with equal values ordered by place. If a row holds the smallest of these values more than once, the first
+    places that hold it are taken."""
     run_KC = np.zeros_like(place_KC)
     (value_KC[:, 1:] != value_KC[:, :-1]).cumsum(1, out=run_KC[:, 1:])
     place_KC = np.take_along_axis(place_KC, (run_KC * scores_KV.shape[1] + place_KC).argsort(1), 1)

@@ -78,6 +78,8 @@ def test_the_auc_is_that_of_the_measurements() -> None:
     values_NU[:, 2] = 0.0
     assert aucs(values_NU, inside_N) == pytest.approx([auc(values_N, inside_N) for values_N in values_NU.T])
     assert aucs(values_NU, inside_N)[2] == 0.5
+    one_XU, other_XU = values_NU[inside_N][:, None], values_NU[~inside_N][None]
+    assert aucs(values_NU, inside_N) == pytest.approx(((one_XU > other_XU) + (one_XU == other_XU) / 2).mean((0, 1)))
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def _by_size(
     up: str,
     counts: Mapping[str, tuple[int, int]],
 ) -> go.Figure:
-    """`counts`: of each model the inputs that it was measured on, and how many the test set has; 0 where nobody counted."""
+    """`counts`: for each model, how many inputs it was measured on and how many the test set has; 0 if unknown."""
     sizes = sorted({row[size] for rows in tables.values() for row in rows})
     told = {name: _counted(*each) for name, each in counts.items()}
 

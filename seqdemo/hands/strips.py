@@ -77,6 +77,8 @@ def sweep(
         try:
             frames.append(strip.beside(strip.frame_at(setting, cancel), frames))
         except InputError as error:
+            if frames and cancel and cancel():
+                break
             failed[strip.label(setting)] = error
         if shown:
             shown(frames, len(strip.settings))
@@ -85,8 +87,7 @@ def sweep(
     if not frames:
         raise next(iter(failed.values()))
     flips = next((n for n, frame in enumerate(frames) if frame.differs_at is not None), None)
-    left_out = [] if cancel and cancel() else [f"{label} is left out: {error}" for label, error in failed.items()]
-    says = (*strip.says(frames, flips), *left_out)
+    says = (*strip.says(frames, flips), *(f"{label} is left out: {error}" for label, error in failed.items()))
     return Strip(along, tuple(frames), 0, flips, strip.wanted, strip.pool(frames), says)
 
 

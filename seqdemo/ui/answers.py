@@ -367,13 +367,9 @@ def clamp_sentence(edit: ClampGate, config: ModelConfig) -> str:
     """'forget gate held at 0, all 400 units'"""
     units = config.encoder_hidden if edit.part == "encoder" else config.decoder_hidden
     layers = config.encoder_layers if edit.part == "encoder" else config.decoder_layers
-    value = (
-        "its mean"
-        if edit.value == "mean"
-        else "given values"
-        if isinstance(edit.value, tuple)
-        else f"{edit.value:g}".replace("-", "−")
-    )
+    value = "its mean" if edit.value == "mean" else "given values"
+    if isinstance(edit.value, (int, float)):
+        value = f"{edit.value:g}".replace("-", "−")
     kind = f"{edit.gate} gate" if edit.gate in switches() else {"candidate": "candidate"}.get(edit.gate, f"{edit.gate} state")
     where = [
         *([f"layer {edit.layer + 1}"] if layers > 1 else []),

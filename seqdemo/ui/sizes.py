@@ -13,7 +13,7 @@ from typing import Any
 from seqdemo.config import ModelConfig
 from seqdemo.equations import blocks
 
-# The side of a CNN's grid, its channels, and those that each cell has more with features of a finer stage.
+# The side of a CNN's grid, the channels of a cell, and those that features of a finer stage add.
 GRIDS = {"efficientnet-lite0": (7, 320, 224), "efficientnet-lite1": (8, 320, 224), "efficientnet-lite2": (9, 352, 240)}
 ONCE, READING, WRITING, CELL = "per input", "per piece read", "per piece written", "per grid cell"
 SOURCE_PIECES = 20  # source pieces for which attention is counted, unless a grid fixes their number

@@ -1,4 +1,4 @@
-// A step names what it does beside what was asked for: edits that leave with their model, and a search that changes with it.
+// A step names its side effects: edits that are lost with their model, and a search that changes along.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { besides } from "../../seqdemo/ui/js/besides.js";

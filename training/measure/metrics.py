@@ -17,7 +17,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from seqdemo.hands.tracking import midranks
+from seqdemo.hands.tracking import aucs
 
 CAPTION_TOKENS = re.compile(r"\w+(?:['’-]\w+)*")
 CAPTION_TOKENISATION = "lower-cased; words are runs of letters and digits, joined by ' or -; other signs are dropped"
@@ -177,8 +177,7 @@ def auc(values_N: np.ndarray, labels_N: np.ndarray) -> float:
     positives, negatives = int(labels_N.sum()), int((~labels_N).sum())
     if not positives or not negatives:
         return math.nan
-    above = midranks(np.asarray(values_N))[labels_N].sum() - positives * (positives + 1) / 2
-    return float(above / (positives * negatives))
+    return float(aucs(np.asarray(values_N)[:, None], labels_N)[0])
 
 
 def correlation(values_N: np.ndarray, targets_N: np.ndarray) -> float:

@@ -69,7 +69,7 @@ def set_up_memory() -> None:
 
 
 def give_back(above: float = 0) -> None:
-    """Return free memory to the system if this process holds more than `above` bytes: batches of many shapes fragment it."""
+    """Return free memory to the system if this process holds more than `above` bytes: batches of many shapes leave gaps in it."""
     if sys.platform == "linux" and own_memory() > above:
         getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
 

@@ -1,9 +1,7 @@
 // The effect of an edit, in a few words beside it. For words the server describes it, at their place and for the whole output.
-import { el, signed, tipFor, times } from "../../figures/js/core.js";
-import { NOUNS } from "./finding.js";
+import { el, signed, tipFor } from "../../figures/js/core.js";
+import { NOUNS, comparedWith } from "./finding.js";
 import { TERMS } from "./glossary.js";
-
-const FELT = 0.005; // of a log probability: less is as likely
 
 /** Such as “1.5× less likely at this place; the whole sentence 1.2× likelier than greedy's”; empty while nothing is known. */
 export function badge(bench, side, index) {
@@ -16,8 +14,7 @@ export function badge(bench, side, index) {
 
 // A row, a blend or a clamp: the same output with it and without it.
 function ofState({ change }, noun) {
-  if (Math.abs(change) < FELT) return `the same ${noun} as likely as without it`;
-  return `the same ${noun} ${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"} than without it`;
+  return `the same ${noun} ${comparedWith(change, "without it")}`;
 }
 
 /** The price of one of several edits: “log p −0.42”. @param {number | undefined} change of the log probability */

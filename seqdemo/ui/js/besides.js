@@ -1,4 +1,4 @@
-// What a step does beside what its words say: edits that go with their model or input, and a search that changes with something else.
+// Side effects of a step, in words: edits that are lost with their model or input, and a search that changes along.
 import { editName, leftOutOf } from "./editwords.js";
 import { strategyName } from "./finding.js";
 import { LETTERS, same } from "./state.js";
@@ -6,7 +6,7 @@ import { LETTERS, same } from "./state.js";
 /** @typedef {import("./state.js").State} State  @typedef {import("./state.js").Column} Column  @typedef {import("./state.js").Edit} Edit */
 
 /**
- * What is left unsaid: `words` that the step's own words go on with, and `notes` for a column.
+ * The side effects: `words` to append to those of the step, and `notes` for the columns.
  * @param {State} before @param {State} after @returns {{words: string, notes: {side: string, text: string}[]}}
  */
 export function besides(before, after, setup) {

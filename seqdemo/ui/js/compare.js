@@ -1,10 +1,10 @@
 // One column of the comparison: its controls, its output with the differing words marked, its numbers, its n-best.
-import { button, el, probability, signed, times, tipFor } from "../../figures/js/core.js";
+import { button, el, probability, signed, tipFor } from "../../figures/js/core.js";
 import { isEnd, isRightToLeft, pieceName, units, visible } from "../../figures/js/text.js";
 import { TERMS, term } from "./glossary.js";
 import { patch } from "../../figures/js/patch.js";
 import { folding } from "./fold.js";
-import { penalty } from "./finding.js";
+import { comparedWith, penalty } from "./finding.js";
 import { changedOptions, optionField, optionsFor, optionsPanel } from "./options.js";
 import { badge, ownPrice } from "./badges.js";
 import { columnOf } from "./state.js";
@@ -268,8 +268,8 @@ function wantedScore(column, chosen) {
   if (!wanted) return null;
   if (wanted.error) return el("p", { class: "s-muted" }, `Your answer: ${wanted.error}`);
   const gap = wanted.total - chosen.total;
-  const beside = chosen.prefix ? "" : Math.abs(gap) < 0.005 ? ", as likely as this output" : `, ${times(Math.exp(Math.abs(gap)))} ${gap < 0 ? "less likely" : "likelier"} than this output`;
+  const likely = chosen.prefix ? "" : `, ${comparedWith(gap, "this output")}`;
   const least = wanted.logps.indexOf(Math.min(...wanted.logps));
   const hardest = wanted.pieces.length > 1 ? ` Least expected: “${pieceName(wanted.pieces[least], kind.target)}” (${probability(wanted.logps[least], 3)}).` : "";
-  return el("p", { class: "s-says" }, "Your answer: ", term("log probability"), " ", el("strong", {}, signed(wanted.total, 3)), `${beside}.${hardest}`);
+  return el("p", { class: "s-says" }, "Your answer: ", term("log probability"), " ", el("strong", {}, signed(wanted.total, 3)), `${likely}.${hardest}`);
 }

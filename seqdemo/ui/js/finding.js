@@ -9,7 +9,7 @@ export const NOUNS = {
   complete: ["text", "letter"],
 };
 
-const SLIGHT = 0.005; // of a log probability: less is as likely
+export const SLIGHT = 0.005; // of a log probability: less is as likely
 
 export function strategyName(options) {
   if (options.strategy === "beam") return options.groups > 1 ? `beam ${options.beam} in ${options.groups} groups` : `beam ${options.beam}`;
@@ -99,7 +99,7 @@ function twoSearches(a, b, task) {
   ];
 }
 
-// An edit in B is the cause only of what B does not write without it.
+// An edit is blamed only for what differs between the outputs of B with it and without it.
 function underEdit(a, b, task) {
   const [noun, word] = nounsOf(task);
   const own = { ...b, ...b.own };
@@ -184,7 +184,7 @@ function placeOf({ hypothesis: { pieces }, kind }, at, word) {
   return at < pieces.length && isEnd(pieces[at]) ? "the end" : `${word} ${unitNumber(pieces, Math.min(at, pieces.length - 1), kind)}`;
 }
 
-// One place may be another word in A than in B: “We've broken” and “We broke” part inside of A's first word and before B's second.
+// A place may lie in different words of A and B: “We've broken” and “We broke” part within A's first word and before B's second.
 function placeOfBoth(a, b, [at, across], word) {
   const [one, other] = [placeOf(a, at, word), placeOf(b, across, word)];
   return one === other || [one, other].includes("the end") ? one : `${one} of A (${other} of B)`;
@@ -220,16 +220,21 @@ export function penalty(length, options) {
   return 1;
 }
 
-function ratioOf(change) {
+/** A change of a log probability: “3.0× less likely”. @param {number} change */
+export function ratioOf(change) {
   return `${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"}`;
+}
+
+/** One thing beside another: “as likely as its own”, “3.0× less likely than its own”. @param {number} change of the log probability @param {string} other */
+export function comparedWith(change, other) {
+  return Math.abs(change) < SLIGHT ? `as likely as ${other}` : `${ratioOf(change)} than ${other}`;
 }
 
 /** `inside`: edits of attention or gates are in force beside those of words. `given`: the text begins with letters that a person typed. */
 export function priceSentence(price, task, inside = false, given = false) {
   const change = price.after - price.before;
-  const alike = Math.abs(change) < SLIGHT;
-  const what = `this ${nounsOf(task)[0]}${given ? ", with what you typed," : ""} ${alike ? "as likely" : ratioOf(change)}`;
+  const what = `this ${nounsOf(task)[0]}${given ? ", with what you typed," : ""}`;
   const [who, than] = price.kind === "state" ? ["edited", "the untouched model does"]
     : inside ? ["edited", "what it writes without the words"] : ["untouched", "its own"];
-  return `${change >= SLIGHT ? "Gain" : "Price"}: the ${who} model finds ${what} ${alike ? "as" : "than"} ${than} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+  return `${change >= SLIGHT ? "Gain" : "Price"}: the ${who} model finds ${what} ${comparedWith(change, than)} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
 }

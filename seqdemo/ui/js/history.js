@@ -38,7 +38,7 @@ export class History {
     return this.steps[Math.max(0, this.at - 1)].state;
   }
 
-  /** Adds what the step that stands does beside what its words say. @param {{words: string, notes: {side: string, text: string}[]}} beside */
+  /** Adds the side effects of the present step. @param {{words: string, notes: {side: string, text: string}[]}} beside */
   explain({ words, notes }) {
     const step = this.steps[this.at];
     this.steps[this.at] = { ...step, words: step.words + words, notes };

@@ -1,4 +1,4 @@
-// A column as the finding compares it with another.
+// What the finding needs to know of a column.
 
 const NO_TREE = { children: new Map(), token: [], fate: [], missed: [] };
 

@@ -267,12 +267,13 @@ export function holdsSame(one, other) {
   return same(named(one), named(other));
 }
 
-// Whether another clamp of the same gate takes in all that this one holds, or some of it.
+// Whether the other clamp of the same gate holds everything that this one holds.
 function covers(clamp, other) {
   const all = (mine, its) => !its || (mine && mine.every((item) => its.includes(item)));
   return same(gateOf(clamp), gateOf(other)) && all(clamp.units, other.units) && all(clamp.positions, other.positions);
 }
 
+// Whether both clamps of a gate hold something in common.
 function touches(clamp, other) {
   const some = (mine, its) => !mine || !its || mine.some((item) => its.includes(item));
   return same(gateOf(clamp), gateOf(other)) && some(clamp.units, other.units) && some(clamp.positions, other.positions);

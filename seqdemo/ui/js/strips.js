@@ -1,10 +1,10 @@
 // Film strips: the output at every setting of the dimmer, the beam or the precision, one line a setting; and the outputs that a
 // beam found, ranked again by length and coverage without a new search.
-import { button, el, newId, signed, times } from "../../figures/js/core.js";
+import { button, el, newId, signed } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
 import { differing, pieceName, units, visible } from "../../figures/js/text.js";
 import { Asked } from "./asked.js";
-import { penalty } from "./finding.js";
+import { comparedWith, penalty } from "./finding.js";
 import { withColumn } from "./state.js";
 
 const MOST_RANKED = 6;
@@ -97,9 +97,7 @@ export class StripHands extends Asked {
 }
 
 function priceOf({ price }) {
-  if (!price) return "";
-  const ratio = times(Math.exp(Math.abs(price.change)));
-  return Math.abs(price.change) < 0.005 ? "as likely as with its own attention" : `${ratio} ${price.change < 0 ? "less likely" : "likelier"} than with its own attention`;
+  return price ? comparedWith(price.change, "with its own attention") : "";
 }
 
 // Which of the outputs found would win under another score. Nothing here asks the server.

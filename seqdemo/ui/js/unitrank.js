@@ -1,8 +1,8 @@
 // Which unit matters for a word: every unit held at its mean, one by one, beside random groups of units, so that chance is visible.
-import { button, el, newId, signed, times } from "../../figures/js/core.js";
+import { button, el, newId, signed } from "../../figures/js/core.js";
 import { partName } from "../../figures/js/units.js";
 import { AskedOfWord } from "./asked.js";
-import { NOUNS } from "./finding.js";
+import { NOUNS, SLIGHT, ratioOf } from "./finding.js";
 import { placeOfPart } from "./holds.js";
 import { columnOf, holdsSame, withEdits } from "./state.js";
 
@@ -74,7 +74,7 @@ export class UnitHands extends AskedOfWord {
 
 /** A change of a log probability: “3.0× less likely”. @param {number} change */
 export function byHow(change) {
-  return Math.abs(change) < 0.005 ? "neither likelier nor less likely" : `${times(Math.exp(Math.abs(change)))} ${change < 0 ? "less likely" : "likelier"}`;
+  return Math.abs(change) < SLIGHT ? "neither likelier nor less likely" : ratioOf(change);
 }
 
 // Less likely to the left, likelier to the right; `marks` use the same scale.

@@ -1,9 +1,9 @@
 // What would make it say X? The cheapest ways to get a word, each with its size, its price and a button that applies it.
-import { button, el, newId, probability, times } from "../../figures/js/core.js";
+import { button, el, newId, probability } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
 import { differing, plainText, visible } from "../../figures/js/text.js";
 import { AskedOfWord } from "./asked.js";
-import { NOUNS } from "./finding.js";
+import { NOUNS, comparedWith } from "./finding.js";
 import { columnOf, same, withEdits } from "./state.js";
 
 const WAYS = {
@@ -67,9 +67,7 @@ export class WayHands extends AskedOfWord {
     const now = words(visible(way.text));
     const marks = differing(words(plainText(this.written, target)), now)[1];
     const text = now.map((word, u) => [u && target !== "characters" ? " " : "", el("span", { class: marks.has(u) ? "s-differs s-side-b" : null }, word)]);
-    const cost = way.cost ?? 0;
-    const ratio = `${times(Math.exp(Math.abs(cost)))} ${cost < 0 ? "less likely" : "likelier"} than its own`;
-    const price = typeof way.cost !== "number" ? "" : `the model, left alone, finds this output ${Math.abs(cost) < 0.005 ? "as likely as its own" : ratio}`;
+    const price = typeof way.cost !== "number" ? "" : `the model, left alone, finds this output ${comparedWith(way.cost, "its own")}`;
     return [title, el("p", {}, el("bdi", {}, text)), el("p", { class: "s-muted" }, [sentence(way.says), way.size, price].filter(Boolean).join("; ")),
       button(this.isOn(way) ? "Take it back" : "Do this in B", () => this.apply(way), { "aria-pressed": String(this.isOn(way)), "aria-label": `${WAYS[way.way]}: ${this.isOn(way) ? "take it back" : "do this in B"}` })];
   }
