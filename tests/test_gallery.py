@@ -25,6 +25,7 @@ from seqdemo.search import SearchResult
 from seqdemo.text import Characters, Words
 from tests.small_models import LETTERS, learn
 from training import data as public_data
+from training.data import credits
 from training.data.records import Dataset, Example, Split
 from training.publish import gallery, gallery_kinds, gallery_openings
 from training.publish.photographs import read_photographs
@@ -135,7 +136,7 @@ def test_only_dev_data_that_may_be_passed_on_is_searched(speller: Path, monkeypa
     closed = [Example(word, ("a",), "", None, origin) for word, origin in (("aaaa", "multi30k"), ("bbbb", "aksharantar"))]
     serve(monkeypatch, [*free, *closed], test=[Example("cccc", ("c",), "", None, "dakshina")])
     assert gallery.inputs_of(checkpoint, None, {}) == free
-    assert set(gallery.credits()) == {"tatoeba", "dakshina", "war-and-peace"}
+    assert set(credits(gallery.FREE)) == {"tatoeba", "dakshina", "war-and-peace"}
 
 
 def test_the_best_few_are_taken_in_turn_from_each_group() -> None:

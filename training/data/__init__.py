@@ -11,10 +11,23 @@ from seqdemo.errors import InputError
 from training.data import captions, texts, translation, transliteration
 from training.data.description import caution, describe
 from training.data.download import cache_folder, fetch_all
-from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, files_of, sources_of
+from training.data.public import CONTENTS, FINGERPRINTS, SOURCES, credits, files_of, sources_of
 from training.data.records import Dataset, Example, Parts, Split, fingerprint
 
-__all__ = ["BUILDERS", "SOURCES", "TASKS", "Dataset", "Example", "Split", "caution", "describe", "heard", "load", "sources_of"]
+__all__ = [
+    "BUILDERS",
+    "SOURCES",
+    "TASKS",
+    "Dataset",
+    "Example",
+    "Split",
+    "caution",
+    "credits",
+    "describe",
+    "heard",
+    "load",
+    "sources_of",
+]
 
 Listener = Callable[[Dataset], None]
 Builder = Callable[[Path, list[str]], Parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from training.data.download import File
@@ -104,6 +105,11 @@ SOURCES: dict[str, Source] = {
 def sources_of(name: str) -> tuple[str, ...]:
     """The sources that a set joins: "dakshina+aksharantar:hi" -> ("dakshina", "aksharantar")."""
     return tuple(part for part in name.partition(":")[0].split("+") if part in SOURCES)
+
+
+def credits(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Title, home and licence of each of these sources."""
+    return {name: {"title": SOURCES[name].title, "home": SOURCES[name].home, "licence": SOURCES[name].licence} for name in names}
 
 
 def files_of(name: str) -> list[File]:

@@ -22,7 +22,7 @@ from seqdemo.hub import load
 from seqdemo.playground import Run, find, run
 from seqdemo.prompts import prepare
 from seqdemo.search import SearchResult
-from training.data import SOURCES
+from training.data import credits
 from training.data.records import Example
 from training.measure.decoding import Progress, batch_size, batches, quiet
 from training.measure.evaluate import load_data, rounded, sampled
@@ -139,7 +139,7 @@ def mine(
         found["checkpoints"].update(weights_shown(checkpoint, rows))
         found["examples"][checkpoint.task] = replaced(found["examples"].get(checkpoint.task, []), checkpoint.name, rows)
     counted = {name: found["kinds"][name] for name in KINDS if name in found["kinds"]}
-    whole = {"format": FORMAT, "checkpoints": found["checkpoints"], "credits": credits(), "kinds": counted}
+    whole = {"format": FORMAT, "checkpoints": found["checkpoints"], "credits": credits(FREE), "kinds": counted}
     found = dict(rounded({**whole, "examples": found["examples"]}))
     if out:
         replace_file(Path(out), pretty_json(found))
@@ -181,10 +181,6 @@ def weights_shown(checkpoint: Checkpoint, rows: Sequence[dict[str, Any]]) -> dic
     others = {name for row in rows for name in shown_in(row)} - {checkpoint.name}
     found = {name: weights_digest(checkpoint.folder.parent / name) for name in sorted(others)}
     return {checkpoint.name: weights_digest(checkpoint.folder), **found}
-
-
-def credits() -> dict[str, dict[str, str]]:
-    return {name: {"title": SOURCES[name].title, "home": SOURCES[name].home, "licence": SOURCES[name].licence} for name in FREE}
 
 
 def weights_digest(folder: Path) -> str:

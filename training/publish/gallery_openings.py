@@ -15,6 +15,7 @@ from seqdemo.hub import load
 from seqdemo.playground import Run, find, trace
 from seqdemo.prompts import prepare
 from seqdemo.records import Hypothesis, Trace
+from seqdemo.search.compare import lower_first
 from training.measure.pointing import points
 from training.publish.gallery_kinds import BEAM, GREEDY, Case, Column, Find, Hit, best, parting, place, text_of, times
 from training.publish.photographs import Photo
@@ -194,10 +195,6 @@ def say_hard(checkpoint: Checkpoint, hit: Hit, a: Run, b: Run) -> str:
         f"Soft attention spreads over all cells: “{a.texts[0]}”. Hard attention takes one cell for each word: “{b.texts[0]}”. "
         f"Of the two captions, {both if soft == hard else one} the main thing: the photograph shows {title}."
     )
-
-
-def lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 # -------------------------------------------------------------------------------------------------------- language models

@@ -12,7 +12,7 @@ from seqdemo.checkpoints.folder import pretty_json, replace_file
 from seqdemo.config import LANGUAGE_NAMES
 from seqdemo.hands.sample import FORMAT
 from training import data as public_data
-from training.data import SOURCES
+from training.data import SOURCES, credits
 from training.data.records import Example
 from training.data.transliteration import LANGUAGES
 from training.measure.evaluate import sampled
@@ -41,7 +41,8 @@ def draw(data: Path | None = None, out: Path | None = None) -> dict[str, Any]:
     for name in WRITERS:
         example = dev(RECIPES[name].data)[0]
         texts[f"complete:{name}"] = {**of_text(example), "passages": passages(name, example.references[0])}
-    found = {"format": FORMAT, "credits": credits(), "texts": texts}
+    shown = ("tatoeba", "dakshina", *(RECIPES[name].data for name in WRITERS))
+    found = {"format": FORMAT, "credits": credits(shown), "texts": texts}
     if out:
         replace_file(out, pretty_json(found))
     return found
@@ -75,8 +76,3 @@ def passages(name: str, text: str) -> dict[str, list[str]]:
 
 def pairs(examples: list[Example], count: int) -> list[list[str]]:
     return [[example.source, example.references[0]] for example in sampled(examples, count)]
-
-
-def credits() -> dict[str, dict[str, str]]:
-    names = ("tatoeba", "dakshina", *(RECIPES[name].data for name in WRITERS))
-    return {name: {"title": SOURCES[name].title, "home": SOURCES[name].home, "licence": SOURCES[name].licence} for name in names}
