@@ -363,6 +363,7 @@ def test_exact_search_shows_progress_and_stops(visit: Visit, served: Any) -> Non
     page.get_by_role("button", name="Stop").click()
     assert served[1].cancelled.wait(PATIENCE)
     assert "Stopped" in page.inner_text(".s-busy")
+    assert page.evaluate("Boolean(document.activeElement.closest('.s-column'))")  # the keyboard goes on below the button
     page.select_option("#s-column-b .s-strategy", "greedy")
     visit.settle()
     assert "agree" in page.inner_text(".s-finding")

@@ -111,3 +111,23 @@ test("a server that is gone is told apart from a full queue, and both are asked 
   assert.deepEqual(seen.shown, [[3, "A", ""]]);
   assert.deepEqual(seen.told.at(-1), { busy: false });
 });
+
+test("a short question does not wait for a long one", () => {
+  const { asker, seen, wait } = made({ long: ({ sides, replays }) => sides.includes("B") || "B" in replays });
+  asker.change(["A", "B"]);
+  wait(0);
+  asker.receive({ seq: 1, columns: { A: 1 } });
+  wait(0);
+  assert.deepEqual(seen.sent, [["A", ""], ["B", ""]]);
+  assert.deepEqual([seen.told.at(0).long, seen.told.at(-1).long], [false, true]);
+  asker.receive({ seq: 2, columns: { B: 1 } });
+  assert.deepEqual(seen.shown, [[1, "A", ""], [2, "B", ""]]);
+  asker.replay("A", { row: 1 });
+  asker.replay("B", { row: 2 });
+  wait(0);
+  asker.receive({ seq: 3, traces: { A: 1 } });
+  wait(0);
+  assert.deepEqual(seen.sent.slice(2), [["", "A"], ["", "B"]]);
+  asker.giveUp();
+  assert.ok(asker.idle());
+});

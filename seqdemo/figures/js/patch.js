@@ -27,7 +27,10 @@ function refocus(parent, at) {
   const nodes = [...parent.childNodes];
   const seen = (node) => node.getClientRects().length > 0;
   let found = nodes.slice(at).flatMap(controls).find(seen) || nodes.slice(0, at).flatMap(controls).reverse().find(seen);
-  for (let around = parent; !found && around; around = around.parentElement) found = controls(around).find(seen);
+  for (let around = parent; !found && around; around = around.parentElement) {
+    const others = controls(around).filter(seen);
+    found = others.find((node) => parent.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING) || others.at(-1);
+  }
   if (found) found.focus({ preventScroll: true });
 }
 

@@ -10,6 +10,10 @@ const PATIENCE = 30000; // a question to a server that is there is asked once mo
  * @typedef {{busy: boolean, long?: boolean, slow?: boolean, progress?: string, stopped?: boolean, gone?: boolean, full?: boolean}} Told
  * @typedef {"here" | "full" | "gone"} Health
  */
+
+/** Whether the user has waited long enough to be told. @param {Told} told */
+export const isSlow = ({ slow, long, gone, full }) => Boolean(slow || long || gone || full);
+
 export class Asker {
   /**
    * @param {{
@@ -82,16 +86,25 @@ export class Asker {
       if (this.flight.long) this.stop();
       else if (performance.now() - this.flight.at < 6000) return;
     }
-    const sides = this.waiting();
-    if (!sides.length && !this.replays.size) return;
-    const message = this.build(sides, Object.fromEntries(this.replays));
+    const { sides, replays } = this.next();
+    if (!sides.length && !replays.size) return;
+    const message = this.build(sides, Object.fromEntries(replays));
     this.sequence += 1;
     message.seq = this.sequence;
     const versions = new Map(sides.map((side) => [side, this.changed.get(side)]));
-    this.flight = { seq: this.sequence, at: performance.now(), heard: performance.now(), versions, asked: new Map(this.changed), long: this.long(message), replays: new Map(this.replays) };
+    this.flight = { seq: this.sequence, at: performance.now(), heard: performance.now(), versions, asked: new Map(this.changed), long: this.long(message), replays };
     this.trigger(this.flight.long ? "ask" : "short", message);
     this.onState({ busy: true, long: this.flight.long });
     this.watch(this.sequence, LATE);
+  }
+
+  /** What to ask now: what is short comes first, so that it does not wait for a long search. */
+  next() {
+    const brief = (sides, replays) => !this.long(this.build(sides, replays));
+    const all = { sides: this.waiting(), replays: new Map(this.replays) };
+    const sides = all.sides.filter((side) => brief([side], {}));
+    const replays = new Map([...all.replays].filter(([side, selection]) => brief([], { [side]: selection })));
+    return sides.length || replays.size ? { sides, replays } : all;
   }
 
   // While a question has no answer and no progress, check the server from time to time.
@@ -138,6 +151,7 @@ export class Asker {
   /** Stopped by the user: the question is given up. */
   giveUp() {
     if (this.flight) for (const [side, version] of this.flight.versions) this.shown.set(side, version);
+    this.replays.clear();
     this.stop();
     this.onState({ busy: false, stopped: true });
   }

@@ -3,12 +3,12 @@
 import { Hand } from "./hand.js";
 import { WordHands } from "./words.js";
 import { chosenIn, readColumn, readTrace, reranked, selectionFor, selectionOfTokens } from "./answer.js";
-import { Asker } from "./asker.js";
+import { Asker, isSlow } from "./asker.js";
 import { editWords } from "./editwords.js";
 import { firstDifference, priceSentence } from "./finding.js";
 import { Lit } from "./light.js";
 import {
-  askedAnew, columnOf, editsFor, frozen, questionOf, same, sameQuestion, sidesOf, startState, swapped, tabsOf, withColumn, withDimmed, withEdits,
+  askedAnew, columnOf, editsFor, frozen, questionOf, same, sameButRanking, sameQuestion, sidesOf, startState, swapped, tabsOf, takesLong, withColumn, withDimmed, withEdits,
   withExample, withInput, withLanguage, withModel, withModelEverywhere, withOption, withSelection, withView, withWanted,
 } from "./state.js";
 import { brief, differing, plainText, units } from "../../figures/js/text.js";
@@ -17,7 +17,6 @@ import { pathTo } from "../../figures/js/layout.js";
 const MOST_ANSWERS = 24;
 const VIEWS = { tree: "the search tree", alignment: "where the model looks", gates: "the gates", attention: "attention on or off", text: "the text" };
 const WORD_EDITS = ["Force", "Ban", "Require"]; // the others act inside the network
-const STILL = ["alpha", "length_norm"]; // options that only affect the ranking
 
 export class Bench extends Lit {
   /** @param {any} setup  @param {(kind: string, message: any) => void} send  @param {() => Promise<any>} [look] how the server is
@@ -34,9 +33,9 @@ export class Bench extends Lit {
       trigger: send,
       look,
       build: (sides, replays) => this.message(sides, replays),
-      long: (message) => Object.values(message.columns).some((spec) => spec.options.strategy === "exact" || (["beam", "stochastic"].includes(spec.options.strategy) && spec.options.beam > 25)),
+      long: ({ columns, replays }) => [...Object.values(columns), ...Object.values(replays)].some(({ options }) => takesLong(options)),
       onAnswer: (answer) => this.answer(answer),
-      onState: (state) => this.tell("busy", state),
+      onState: (told) => this.tell("busy", { ...told, overdue: isSlow(told) ? this.asker.waiting() : [] }),
     });
   }
 
@@ -147,23 +146,28 @@ export class Bench extends Lit {
   // Only the order of the outputs changes: the new one is shown while the server is asked.
   rerank(side, before) {
     const column = this.columns[side];
-    const { options } = columnOf(this.state, side);
-    const rest = (question) => ({ ...question, options: { ...question.options, ...Object.fromEntries(STILL.map((name) => [name, null])) } });
-    if (!column || column.error || options.finished !== "stay" || options.coverage) return false;
-    if (!same(rest(questionOf(before, side)), rest(questionOf(this.state, side)))) return false;
-    this.columns[side] = reranked(column, options);
+    if (!column || column.error || !sameButRanking(questionOf(before, side), questionOf(this.state, side))) return false;
+    this.columns[side] = reranked(column, columnOf(this.state, side).options);
     return true;
   }
 
-  /** Stopped by the user: every column returns to the question of its answer. */
+  /** Stopped by the user: the input and every column return to the question that the stopped columns still answer. */
   stop() {
+    const answered = (side) => this.columns[side] && this.columns[side].question;
+    const stopped = this.asker.waiting().find(answered);
     this.asker.giveUp();
-    const shown = sidesOf(this.state).filter((side) => this.columns[side] && this.columns[side].question);
     const back = (state, side) => withColumn(side, () => {
       const { input, checkpoint, options, edits } = this.columns[side].question;
       return { checkpoint, options, edits: editsFor(edits, input, state.input) };
     })(state);
-    this.update((state) => shown.reduce(back, state), "Stopped the search");
+    const input = stopped ? this.columns[stopped].question.input : this.state.input;
+    this.update((state) => sidesOf(state).filter(answered).reduce(back, { ...state, input }), "Stopped the search");
+  }
+
+  /** Whether a column still shows the answer to an earlier input. */
+  isLate(side) {
+    const { question } = this.columns[side] || {};
+    return Boolean(question && !same(question.input, this.state.input));
   }
 
   // The views need the replay of the selected output, with the gates that the open view draws.
@@ -294,8 +298,7 @@ export class Bench extends Lit {
   }
 
   selectOutput(side, item) {
-    const [best] = this.columns[side].hypotheses;
-    this.select(side, item === best ? null : selectionFor(item));
+    this.select(side, item === this.columns[side].hypotheses[0] ? null : selectionFor(item));
   }
 
   select(side, selection) {
@@ -365,8 +368,8 @@ export class Bench extends Lit {
 
   /** Whether what a column shows is the answer to its question. */
   has(side) {
-    const column = this.columns[side];
-    return Boolean(column && column.tree && !column.error);
+    const { tree, error } = this.columns[side] || {};
+    return Boolean(tree && !error);
   }
 
   answered() {

@@ -56,6 +56,10 @@ export class ColumnView {
     this.showEdits();
   }
 
+  busy({ overdue }) {
+    this.node.classList.toggle("s-waiting", overdue.includes(this.side));
+  }
+
   view(before) {
     if (before.open !== this.bench.state.view.open) this.show();
   }

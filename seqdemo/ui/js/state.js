@@ -108,6 +108,18 @@ export function questionOf(state, side) {
   return { input: state.input, checkpoint, options, edits };
 }
 
+/** Whether two questions differ at most in how the outputs are ranked. */
+export function sameButRanking(one, other) {
+  const rest = (question) => ({ ...question, options: { ...question.options, alpha: null, length_norm: null } });
+  const { finished, coverage } = other.options;
+  return finished === "stay" && !coverage && same(rest(one), rest(other));
+}
+
+/** Whether a search with these options can take long: the page shows its progress and lets the user stop it. */
+export function takesLong({ strategy, beam }) {
+  return strategy === "exact" || (["beam", "stochastic"].includes(strategy) && beam > 25);
+}
+
 /** The columns whose question has changed. */
 export function askedAnew(before, after) {
   return sidesOf(after).filter((side) => !columnOf(before, side) || !same(questionOf(before, side), questionOf(after, side)));

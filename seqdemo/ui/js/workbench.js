@@ -76,6 +76,10 @@ class InputView {
     patch(this.models, setup.checkpoints.map((card) => button(card.read || card.title, () => bench.setModel(card.name), { "aria-pressed": String(all(card)) })));
   }
 
+  busy({ overdue }) {
+    this.reads.classList.toggle("s-waiting", overdue.includes("A"));
+  }
+
   answer() {
     const column = [this.bench.columns.A, this.bench.columns.B].find((item) => item && item.tree && !item.error);
     this.reads.hidden = !column;
@@ -114,6 +118,7 @@ class FindingView {
     patch(this.offer, offers(bench));
     if (bench.fault) this.text.textContent = bench.fault;
     else if ((A && A.error) || (B && B.error)) this.text.textContent = "There is nothing to compare until both columns have an answer.";
+    else if (bench.isLate("A") !== bench.isLate("B")) this.text.textContent = `Column ${bench.isLate("A") ? "B has its answer; A" : "A has its answer; B"} is still searching.`;
     else if (bench.answered()) patch(this.text, finding(sideOf(bench, "A"), sideOf(bench, "B"), bench.setup.task).map((part) => this.part(part)));
   }
 
@@ -126,16 +131,16 @@ class FindingView {
   }
 
   busy(told) {
-    document.querySelectorAll(".s-column").forEach((node) => node.classList.toggle("s-waiting", Boolean(told.slow || told.long || told.gone || told.full)));
     const sentence = waitingSentence(told);
     this.waiting.hidden = !sentence;
+    this.text.classList.toggle("s-waiting", told.overdue.length > 0 && this.bench.isLate("A") === this.bench.isLate("B"));
     patch(this.waiting, el("span", { role: "status" }, sentence), told.busy && told.long ? button("Stop", () => this.bench.stop(), { class: "s-stop" }) : null);
   }
 }
 
 /** The message while the user waits; empty without a wait. */
 export function waitingSentence({ busy, long, slow, progress, stopped, gone, full }) {
-  if (stopped) return "Stopped. The columns are back at the search that their results come from.";
+  if (stopped) return "Stopped. Input and columns are back at the last answer; Undo brings back what you asked.";
   if (!busy) return "";
   if (gone) return "The server does not answer. This page tries again every few seconds and goes on by itself.";
   if (full) return "More people are asking than the server can take. This page asks again in a moment.";
@@ -188,7 +193,7 @@ class Tabs {
     const page = this.shown();
     const columns = ["A", "B"].map((side) => bench.columns[side]);
     const failed = columns.every((column) => column && column.error);
-    const side = page.whose ? bench.state.view[page.whose] : bench.shownIn("tree");
+    const side = this.side(page);
     const able = columns.every(Boolean) && bench.has(side);
     if (able) this.draw(page);
     const bare = !able && columns.some((column) => column && column.error) && !(failed && page.drawn);
@@ -196,6 +201,15 @@ class Tabs {
     page.view.node.hidden = bare;
     page.bare.hidden = !bare;
     patch(page.bare, bare ? this.why(page, side) : null);
+  }
+
+  busy({ overdue }) {
+    this.panels.classList.toggle("s-waiting", overdue.includes(this.side(this.shown())));
+  }
+
+  /** The column that a page draws. */
+  side(page) {
+    return page.whose ? this.bench.state.view[page.whose] : this.bench.shownIn("tree");
   }
 
   why(page, side) {
