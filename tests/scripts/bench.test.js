@@ -34,6 +34,7 @@ test("a column that is answered quickly is asked first, and the other is late me
   wait(0);
   assert.deepEqual(sent, [["short", "A"], ["ask", "B"]]);
   assert.deepEqual(["A", "B"].map((side) => bench.isLate(side)), [false, true]);
+  assert.deepEqual(bench.differences(), [new Set(), new Set()]); // outputs of two inputs are not compared
 });
 
 test("a stopped search brings the input back with the columns, so that text and answers belong together", () => {

@@ -383,7 +383,7 @@ export class Bench extends Lit {
   }
 
   differences() {
-    if (!this.answered()) return [new Set(), new Set()];
+    if (!this.answered() || this.isLate("A") !== this.isLate("B")) return [new Set(), new Set()];
     if (this.setup.task === "complete") {
       const at = firstDifference(this.chosen("A").pieces, this.chosen("B").pieces);
       return [new Set([at]), new Set([at])]; // two continuations differ everywhere after the first difference, so only that one is marked

@@ -111,12 +111,19 @@ class LinkReader {
     const name = (key) => `${side.toLowerCase()}.${key}`;
     const [changed, here] = [this.changed(name, column), this.model(name, column)];
     const fields = [...this.setup.options, { name: "strategy", kind: "choice", choices: this.setup.strategies }];
-    for (const field of fields) this.take(name(field.name), (text) => optionOf(field, text), (value) => (column.options[field.name] = value));
+    for (const field of fields) this.take(name(field.name), (text) => optionOf(field, text), (value) => this.option(column, field, name(field.name), value));
     this.take(name("edits"), editsOf, (edits) => (column.edits = this.keep(side, edits, changed || !here)));
     const rows = (key) => (text) => (/^\d{1,7}$/.test(text) ? { [key]: Number(text) } : undefined);
     for (const key of ["row", "output"]) this.take(name(key), rows(key), (selection) => (column.selection = changed || !here ? null : selection));
     const path = (text) => (/^\d+(\.\d+)*$/.test(text) ? { tokens: text.split(".").map(Number) } : undefined);
     this.take(name("pick"), path, (selection) => (column.selection = changed || !here ? null : selection));
+  }
+
+  // A number outside its limits becomes the nearest within, and the user is told.
+  option(column, field, name, value) {
+    column.options[field.name] = value;
+    const text = this.link.get(name);
+    if (field.kind !== "choice" && value !== Number(text)) this.notes.push(`“${shortened(`${name}=${text}`)}” in this link is outside ${field.min} to ${field.max}, so ${value} is used.`);
   }
 
   model(name, column) {

@@ -25,7 +25,7 @@ export class PhotoView {
       el("button", { type: "button", class: "s-thumb", "aria-label": example.label, on: { click: () => this.take(example) }, ...attributes }, el("img", { src: example.thumbnail, alt: "", width: 68, height: 68 })),
       () => [example.title || example.label, example.shows]));
     const drop = el("div", { class: "s-drop" }, el("label", { for: "s-photo" }, "Your own photograph"), this.file,
-      el("p", { class: "s-muted" }, "PNG, JPEG, WebP, GIF, BMP or TIFF up to 5 MB; or paste or drop one. It is deleted from this server within the hour and never enters a link."));
+      el("p", { class: "s-muted" }, "PNG, JPEG, WebP, GIF, BMP or TIFF up to 5 MB and 25 megapixels; or paste or drop one. It is deleted from this server within the hour and never enters a link."));
     this.node = el("section", { class: "s-input", "aria-label": "Photograph" },
       el("div", { class: "s-input-main s-photo-main" }, this.picture, el("div", {}, el("h2", { class: "s-small-head" }, setup.words.input), drop, this.message, this.far, this.wanted.node)),
       el("div", { class: "s-input-side" }, el("h2", { class: "s-small-head" }, "Try"), this.examples.node, this.shows));

@@ -138,7 +138,7 @@ export class SavePanel {
 
   link() {
     this.bench.save();
-    copyText(location.href, () => this.say(this.bench.state.input.photo ? "Copied. Your own photograph is not in the link; the example photographs are." : "Copied: this link restores exactly what you see."));
+    copyText(location.href, () => this.say(this.bench.state.input.photo ? "Copied. Your own photograph is not in the link; the example photographs are." : "Copied: this link opens the page as you see it, without the answers of strips and rankings."));
   }
 
   /** The columns that have an answer. */
