@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { foreignQuery, linkOf, readLink, writeLink } from "../../seqdemo/ui/js/link.js";
 import { LINK_BACK } from "../../seqdemo/ui/js/hub.js";
-import { startState, VIEW, withBeginning, withColumn, withDimmed, withInput, withModel, withOption, withSelection, withView } from "../../seqdemo/ui/js/state.js";
+import { startState, VIEW, withBeginning, withColumn, withDimmed, withEdits, withInput, withModel, withOption, withSelection, withView } from "../../seqdemo/ui/js/state.js";
 import { after, SETUP, SPEAKING } from "./setup.js";
 
 const address = (link) => ({ search: "", hash: `#${link}` });
@@ -94,6 +94,15 @@ test("a model that cannot write the language of a link gives way to one that can
   const { state, notes } = reads("language=ur&b.checkpoint=n&b.row=3", SPEAKING);
   assert.deepEqual(state.columns.map(({ checkpoint, selection }) => [checkpoint, selection]), [["m", null], ["m", null]]);
   assert.deepEqual(notes, ["“n” cannot write Urdu, so column B uses “m”."]);
+});
+
+test("a link made with a photograph of one's own says that it is not in it, and leaves out what is about its places", () => {
+  const row = { kind: "AttentionRow", position: 0, weights: [1] };
+  const dim = { kind: "AttentionBlend", factor: 0.5, towards: "last" };
+  const mine = after(startState(SETUP), withInput({ photo: "/tmp/mine.png" }), withEdits("B", () => [row, dim]));
+  const { state, notes } = reads(writeLink(mine, SETUP));
+  assert.deepEqual([state.input, state.columns[1].edits], [startState(SETUP).input, [dim]]);
+  assert.deepEqual([notes.length, notes[0].includes("own photograph")], [1, true]);
 });
 
 test("a text longer than the page takes loses its end, and that is said", () => {

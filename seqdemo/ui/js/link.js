@@ -2,11 +2,12 @@
 // Links of earlier versions, with the same names in the query (?...) and forced words as numbers, still open.
 
 import { leftOutOf } from "./editwords.js";
-import { frozen, LETTERS, movedTo, same, sidesOf, startState, VIEW } from "./state.js";
+import { editsFor, frozen, LETTERS, movedTo, same, sidesOf, startState, VIEW } from "./state.js";
 
 const EDITS = ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "ClampGate"];
 const BLENDS = ["uniform", "last", "nothing"];
 const MOST_EDITS = 20;
+const OWN = "own"; // instead of the name of a photograph: the user's own, which is in no link
 const OTHERS = ["__theme", "__sign", "__lang", "deep_link", "view"]; // of Gradio and of the host; nothing here reads or drops them
 
 /** @param {import("./state.js").State} state  @returns {string} the fragment, without its # */
@@ -17,7 +18,8 @@ export function writeLink(state, setup) {
   if (input.text !== start.input.text) link.set("text", input.text);
   if (input.wanted) link.set("wanted", input.wanted);
   if (input.language && input.language !== start.input.language) link.set("language", input.language);
-  if (input.example && input.example !== start.input.example) link.set("photo", input.example);
+  if (input.photo) link.set("photo", OWN);
+  else if (input.example && input.example !== start.input.example) link.set("photo", input.example);
   sidesOf(state).forEach((side, i) => writeColumn(link, side.toLowerCase(), state.columns[i], start.columns[i]));
   for (const name of Object.keys(VIEW)) if (!same(state.view[name], start.view[name])) link.set(name, written(state.view[name]));
   if ([...link].length) writeRevisions(link, state, setup);
@@ -65,6 +67,7 @@ export function readLink(link, setup) {
   const state = structuredClone(startState(setup));
   reader.input(state.input);
   sidesOf(state).forEach((side, i) => reader.column(side, state.columns[i]));
+  reader.ownPhoto(state);
   reader.able(state);
   for (const [name, field] of Object.entries(VIEW)) reader.take(name, (text) => field.read(text, setup), (value) => (state.view[name] = value));
   reader.rest();
@@ -104,7 +107,7 @@ class LinkReader {
       if (input[name] !== text) this.notes.push(`The text of this link is longer than ${most.toLocaleString("en")} characters; its end was left out.`);
     });
     this.take("language", (tag) => (setup.languages.some(([known]) => known === tag) ? tag : undefined), (tag) => (input.language = tag));
-    this.take("photo", (photo) => (setup.examples.some((example) => example.photo === photo) ? photo : undefined), (photo) => (input.example = photo));
+    if (this.get("photo") !== OWN) this.take("photo", (photo) => (setup.examples.some((example) => example.photo === photo) ? photo : undefined), (photo) => (input.example = photo));
   }
 
   column(side, column) {
@@ -124,6 +127,13 @@ class LinkReader {
     column.options[field.name] = value;
     const text = this.link.get(name);
     if (field.kind !== "choice" && value !== Number(text)) this.notes.push(`“${shortened(`${name}=${text}`)}” in this link is outside ${field.min} to ${field.max}, so ${value} is used.`);
+  }
+
+  // What a link says about the places of the user's own photograph goes with it.
+  ownPhoto(state) {
+    if (this.link.get("photo") !== OWN) return;
+    this.notes.push("This link was made with somebody's own photograph, which is in no link; the page shows one of its examples instead.");
+    for (const column of state.columns) Object.assign(column, { edits: editsFor(column.edits, { ...state.input, photo: OWN }, state.input), selection: null });
   }
 
   model(name, column) {

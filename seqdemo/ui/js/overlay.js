@@ -78,6 +78,7 @@ export class PhotoView {
   answer() {
     const { picture, columns } = this.bench;
     if (picture) this.picture.src = picture.data;
+    this.picture.hidden = [columns.A, columns.B].every((item) => item && item.error); // it is not the one that was refused
     const column = [columns.A, columns.B].find((item) => item && item.tree && !item.error);
     this.far.hidden = !(column && column.far);
     this.far.textContent = (column && column.far) || "";
