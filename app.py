@@ -2,6 +2,7 @@
 
 import argparse
 
+from seqdemo.errors import InputError
 from seqdemo.ui import launch
 
 parser = argparse.ArgumentParser(description="The decoding playground.")
@@ -10,4 +11,7 @@ parser.add_argument("--port", type=int, default=None, help="port; if it is busy,
 
 if __name__ == "__main__":
     given = parser.parse_args()
-    launch.serve(given.host, given.port)
+    try:
+        launch.serve(given.host, given.port)
+    except InputError as mistake:
+        parser.error(str(mistake))

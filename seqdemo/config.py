@@ -76,15 +76,14 @@ def __getattr__(name: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Numbers of NumPy, such as those of a Trace, as Python's own; arrays as tuples."""
+    """Numbers of NumPy, such as those of a Trace, as Python's own; arrays and lists as tuples."""
     if hasattr(value, "tolist"):  # NumPy is not imported, because help and usage errors must appear without it
         value = value.tolist()
-        value = tuple(value) if isinstance(value, list) else value
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+    return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 class Plain:
-    """A frozen record whose fields hold Python's own numbers, even if it was made from NumPy's."""
+    """A frozen record whose fields hold Python's own numbers and tuples, even if it was made from NumPy's or from lists."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -289,9 +288,6 @@ class SearchOptions(Plain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("may_repeat", "prefix"):
-            if isinstance(getattr(self, name), list):
-                object.__setattr__(self, name, tuple(getattr(self, name)))
         _one_of("Strategy", self.strategy, STRATEGIES)
         _one_of("Length normalisation", self.length_norm, LENGTH_NORMS)
         _one_of("The rule for finished hypotheses", self.finished, FINISHED_RULES)

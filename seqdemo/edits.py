@@ -371,7 +371,7 @@ def check_options(edits: tuple[Edit, ...], options: SearchOptions, given: int, l
     if options.at_limit == "force":
         check_last_place([edit for edit in edits if isinstance(edit, Ban)], forced, given + limit - 1)
     if options.no_repeat:
-        check_repeats(forced, options.no_repeat)
+        check_repeats(forced, options.no_repeat, set(options.may_repeat))
 
 
 def check_last_place(bans: list[Ban], forced: dict[int, int], last: int) -> None:
@@ -384,11 +384,11 @@ def check_last_place(bans: list[Ban], forced: dict[int, int], last: int) -> None
         raise InputError(f"At the limit, position {last}, the output must end; force another piece earlier, or raise the limit.")
 
 
-def check_repeats(forced: dict[int, int], n: int) -> None:
+def check_repeats(forced: dict[int, int], n: int, exempt: set[int]) -> None:
     seen = set()
     for first in forced:
         gram = tuple(forced.get(position) for position in range(first, first + n))
-        if gram in seen and None not in gram:
+        if gram in seen and None not in gram and exempt.isdisjoint(gram):
             raise InputError(
                 f"What is forced at position {first} repeats, but repeated {n}-grams are not allowed; change one of the two."
             )

@@ -131,6 +131,8 @@ def read_bytes(source: bytes | str | os.PathLike[str]) -> bytes:
 
 
 def bytes_of_file(name: str | os.PathLike[str]) -> bytes:
+    if os.path.isdir(name):
+        raise InputError(f"{os.fspath(name)!r} is a folder; name a picture in it.")
     if not os.path.isfile(name):
         raise InputError(f"There is no file {Path(name).name!r}; check the name.")
     try:

@@ -60,18 +60,21 @@ def presets(config: ModelConfig, source_positions: int) -> tuple[Preset, ...]:
         for name, about, held in QUESTIONS[config.cell]
         if held.keys() <= names
     ]
-    if config.encoder == "text":
-        last, ends = config.encoder_layers - 1, (source_positions - 1, 0)
-        cut = (ClampGate("encoder", "hidden", 0.0, last, way, None, (end,)) for way, end in zip(directions(config), ends))
-        found.append(
-            Preset(
-                CUT,
-                "h = 0 for what each direction reads last: the decoder starts without it, and finds nothing there",
-                "encoder",
-                tuple(cut),
-            )
-        )
-    return tuple(found)
+    return (*found, cut(config, source_positions)) if config.encoder == "text" else tuple(found)
+
+
+def cut(config: ModelConfig, source_positions: int) -> Preset:
+    """The decoder starts without what the encoder read last. A single network writes on with its whole state."""
+    if config.is_single:
+        held = [name for name in ("hidden", "cell") if name in {term.name for term in EQUATIONS[config.cell]}]
+        about = f"{' = '.join(name[0] for name in held)} = 0 after the last piece read: writing starts from an empty state"
+        layers = range(config.encoder_layers)
+    else:
+        held, layers = ["hidden"], range(config.encoder_layers - 1, config.encoder_layers)
+        about = "h = 0 for what each direction reads last: the decoder starts without it, and finds nothing there"
+    ends = zip(directions(config), (source_positions - 1, 0))
+    clamps = (ClampGate("encoder", name, 0.0, layer, way, None, (end,)) for way, end in ends for layer in layers for name in held)
+    return Preset(CUT, about, "encoder", tuple(clamps))
 
 
 def parts(config: ModelConfig) -> tuple[str, ...]:

@@ -132,6 +132,15 @@ def test_weights_that_half_precision_cannot_hold_are_not_saved(tmp_path: Path) -
         checkpoints.save(tmp_path, model, {"name": "a", "task": "translate"}, CHARS, CHARS)
 
 
+def test_a_network_is_saved_to_a_named_folder_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    for name, words in (("", "Name the folder"), (None, "Name the folder"), ("file", "is a file; name a folder")):
+        with pytest.raises(InputError, match=words):
+            text_model().save_pretrained(name)  # type: ignore[arg-type]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize("tied", [False, True])
 def test_matrices_in_int8_come_back_as_multiples_of_their_rows_scales(tmp_path: Path, tied: bool) -> None:
     model = wide_model(tie_readout=tied, share_embeddings=tied)

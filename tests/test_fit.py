@@ -290,6 +290,13 @@ def test_a_run_is_neither_overwritten_nor_mixed_with_another(finished: dict[str,
     assert bits(folder) == before
 
 
+def test_a_run_does_not_begin_among_the_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("a checkpoint")
+    with pytest.raises(InputError, match="holds other files and no run. Name another --out"):
+        train(WORDS, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["config.json"]
+
+
 def test_fresh_starts_again_and_keeps_what_is_not_the_runs(tmp_path: Path) -> None:
     short = replace(WORDS, epochs=0.5)
     train(short, tmp_path / "run")

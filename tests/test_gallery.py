@@ -336,3 +336,12 @@ def test_the_shipped_gallery_is_of_the_shipped_weights_and_tells_its_numbers(roo
     for row in compared:
         gaps = (row["logps"]["B"] - row["logps"]["A"] + rounding for rounding in (0, 1e-4, -1e-4))
         assert any(gallery_kinds.times(gap) in row["shows"] for gap in gaps), row["shows"]
+
+
+def test_a_gallery_without_examples_replaces_none(speller: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, [])
+    out = tmp_path / "gallery.json"
+    out.write_text("examples")
+    with pytest.raises(InputError, match="No example was found to show, so .*gallery.json is left as it was"):
+        gallery.mine([speller], out=out, budget=BUDGET)
+    assert out.read_text() == "examples"

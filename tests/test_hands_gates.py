@@ -13,12 +13,14 @@ from seqdemo.config import ModelConfig, SearchOptions, terms
 from seqdemo.edits import ClampGate, check_edits
 from seqdemo.equations import EQUATIONS
 from seqdemo.errors import InputError
+from seqdemo.explain.replay import follow
 from seqdemo.hands import sample as samples
 from seqdemo.hands.gates import FEWEST, gate_report
 from seqdemo.playground import replay, run, scorable, trace
 from seqdemo.presets import CUT, QUESTIONS, presets
 from seqdemo.ui.answers import clamp_sentence
 from tests.small_hands import TASKS, Models, given
+from tests.test_single import small_single
 from tests.tiny import SIZES
 
 
@@ -177,3 +179,14 @@ def test_a_captioner_is_sampled_over_photographs_with_its_own_captions(
     means = np.concatenate([replay(checkpoint, each, each.hypotheses[0].tokens).gates["decoder.0.forget"] for each in alone])
     (gate,) = [one for one in report.gates if one.name == "decoder.0.forget"]
     assert gate.mean == pytest.approx(means.mean(), abs=1e-5)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_cutting_the_last_state_of_a_single_network_empties_its_whole_state(cell: str) -> None:
+    network = small_single(cell=cell, encoder_layers=2, decoder_layers=2)
+    cut = next(one for one in presets(network.config, 4) if one.name == CUT)
+    check_edits(cut.edits, network.config, 4, 9)
+    seen = follow(network, (5, 6, 7, 8), (8, 9, 10, 2), cut.edits).seen
+    kept = [name for name in ("hidden", "cell") if f"encoder.0.forward.{name}" in seen]
+    assert kept == (["hidden", "cell"] if cell == "lstm" else ["hidden"])
+    assert all(not seen[f"encoder.{layer}.forward.{name}"][-1].any() for layer in (0, 1) for name in kept)

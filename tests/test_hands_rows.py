@@ -74,7 +74,7 @@ def test_the_bound_is_the_largest_move_over_all_one_hot_rows(models: Models, tas
 
 
 def test_the_sentence_of_a_bound_says_what_was_measured() -> None:
-    still = "What this step writes does not depend on where it looks: its probability moves by at most 0.003."
+    still = "What this step writes stays with all attention on any one source position: its probability moves by at most 0.003."
     assert bound_sentence(0.003, False) == still
     assert bound_sentence(0.0001, False).endswith("its probability moves by less than 0.001.")
     assert "0.649" in bound_sentence(0.6486, True)
@@ -126,3 +126,11 @@ def test_findings_are_json(models: Models) -> None:
     checkpoint, found = models.checkpoint("caption"), models.run("caption")
     value = told(next_word(checkpoint, found, found.hypotheses[0].tokens, 0))
     assert value["said"].keys() == {"token", "piece", "p"} and value["own"]["bars"][0]["p"] <= 1
+
+
+def test_rows_may_be_an_array_of_numpy(models: Models) -> None:
+    checkpoint, found = models.checkpoint(ATTENDING[0]), models.run(ATTENDING[0])
+    tokens = found.hypotheses[0].tokens
+    even = np.ones((1, len(row_bound(checkpoint, found, tokens, 0).each)))
+    assert next_word(checkpoint, found, tokens, 0, even) == next_word(checkpoint, found, tokens, 0, even.tolist())
+    assert next_word(checkpoint, found, tokens, 0, even[:0]).rows == ()

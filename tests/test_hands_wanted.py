@@ -14,7 +14,7 @@ from seqdemo.errors import InputError
 from seqdemo.findings import Ways
 from seqdemo.hands.bending import WordUnderRows, margins, onto_simplex
 from seqdemo.hands.place import Place
-from seqdemo.hands.wanted import SLACK, cheapest
+from seqdemo.hands.wanted import SLACK, Wish, asked_word, ban, cheapest
 from seqdemo.numerals import small
 from seqdemo.playground import Run, replay, run, trace
 from tests.small_hands import TASKS, Models, clamp
@@ -197,3 +197,12 @@ def test_edits_that_cannot_be_tried_are_told_apart_from_those_that_fail(models: 
     ways = {way.way: way for way in cheapest(checkpoint, held, 1, "garden").ways}
     assert not ways["force"].found and "not all could be tried: Two different pieces are forced" in ways["force"].says
     assert not ways["row"].found and "could be tried" not in ways["row"].says
+
+
+def test_bans_end_where_the_output_ends_before_the_place(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint, found = models.checkpoint("translate"), models.run("translate", min_length=4)
+    tokens = found.hypotheses[0].tokens
+    place = Place(checkpoint, found, tokens, 2)
+    monkeypatch.setattr(Wish, "said_under", lambda self, edits, cancel: tokens[:2])
+    way = ban(Wish(checkpoint, found, place, asked_word(place, "garden")), None)
+    assert not way.found and way.says.endswith("; the output then ends before this place.")

@@ -584,6 +584,20 @@ def test_options_that_do_not_fit_this_input_are_told_so(model: Maker) -> None:
         run(model("complete"), "The", SearchOptions(coverage=0.2))
 
 
+def test_edits_may_be_made_from_lists(model: Maker) -> None:
+    lists = (Force(0, [5]), AttentionRow(1, [1.0, 2.0]), ClampGate("decoder", "forget", 0.0, units=[1, 2]))  # type: ignore[arg-type]
+    tuples = (Force(0, (5,)), AttentionRow(1, (1.0, 2.0)), ClampGate("decoder", "forget", 0.0, units=(1, 2)))
+    assert lists == tuples and hash(lists) == hash(tuples)
+
+
+def test_what_may_repeat_may_be_forced_twice(model: Maker) -> None:
+    edits = (Force(0, (5,)), Force(2, (5,)))
+    found = run(model("transliterate"), "ab", SearchOptions(no_repeat=1, may_repeat=(5,), max_length=6), edits)
+    assert found.hypotheses[0].tokens[0] == found.hypotheses[0].tokens[2] == 5
+    with pytest.raises(InputError, match="repeated 1-grams are not allowed"):
+        run(model("transliterate"), "ab", SearchOptions(no_repeat=1, may_repeat=(6,), max_length=6), edits)
+
+
 @pytest.mark.parametrize(
     ("edit", "words"),
     [

@@ -383,6 +383,19 @@ def test_a_busy_port_is_said_aloud(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"Port {busy} is busy; taking {port}." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("host", "port", "words"),
+    [
+        ("127.0.0.1", 99_999, "A port is a number from 1 to 65,535, not 99999"),
+        ("127.0.0.1", -5, "not -5"),
+        ("192.0.2.1", 7999, "192.0.2.1 is not an address of this machine"),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on_has_its_sentence(host: str, port: int, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        launch.free_port(host, port)
+
+
 @pytest.fixture(scope="module")
 def served_toy() -> ToyService:
     return ToyService()

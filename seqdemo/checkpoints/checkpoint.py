@@ -18,7 +18,7 @@ from seqdemo.checkpoints.description import ENCODER_OF_TASK, check_config, model
 from seqdemo.checkpoints.folder import CARD, CONFIG, FORMAT, METRICS, WEIGHTS, Damaged, Folder, shared_folder
 from seqdemo.checkpoints.pieces import check_fit, parse_tokenizer
 from seqdemo.checkpoints.weights import compare, fill, format_of, own_tensors, parse_header, read_tensors, to_bytes
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 from seqdemo.network.inference import bytes_beside, inferring
 from seqdemo.network.model import LanguageModel, Network, Seq2Seq
 from seqdemo.network.pretrained import WAYS
@@ -117,8 +117,7 @@ def save(
 def save_model(
     folder: str | Path, model: nn.Module, baggage: Baggage, shared: str | Path | None = None, precision: str = "float16"
 ) -> Path:
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    path = folder_for(folder)
     model = getattr(model, "bare_network", None) or model  # a network for inference is saved as what it was made from
     config = {"tokenizers": {}, **names_for(path, model), **baggage.config}
     config |= {"architecture": architecture_of(model), "model": model.config.to_json()}  # type: ignore[union-attr, operator]
@@ -133,6 +132,17 @@ def save_model(
     for name, data in written.items():
         files.replace_file(path / name, data)
     files.write_manifest(path)
+    return path
+
+
+def folder_for(name: str | Path) -> Path:
+    """The folder of this name, made if it is not there."""
+    if not isinstance(name, (str, Path)) or not str(name):
+        raise InputError("Name the folder to save to.")
+    path = Path(name)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{shown(str(name))} is a file; name a folder to save to.")
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 

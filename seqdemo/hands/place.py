@@ -106,7 +106,7 @@ def rows_of(values: Sequence[Sequence[float]], positions: int) -> Tensor:
             raise InputError(
                 f"An attention row for this source has {positions} weights, numbers from 0 up, and at least one above 0."
             )
-    return torch.stack([as_row(row) for row in values]) if values else torch.zeros(0, positions)
+    return torch.stack([as_row(row) for row in values]) if len(values) else torch.zeros(0, positions)
 
 
 Progress = Callable[[int, int], None]  # how much is done, of how much

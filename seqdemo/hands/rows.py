@@ -1,4 +1,4 @@
-"""The next word under any attention row, and how far a word's probability depends on where the model looks."""
+"""The next word under any attention row, and how far its probability moves with all attention on one source position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqdemo.hands.place import Place, check_count, rows_of
 from seqdemo.network.model import Network
 from seqdemo.playground import Run, checkpoint_of
 
-FELT = 0.005  # a probability that moves by less counts as independent of attention
+FELT = 0.005  # a probability that moves by less counts as unmoved
 
 
 def next_word(
@@ -35,11 +35,11 @@ def under_rows(
     place: Place, rows: Sequence[Sequence[float]], layer: int | None = None, head: int | None = None, top: int = 8
 ) -> NextWord:
     """`next_word` at a prepared place."""
-    if rows or (layer, head) != (None, None):
+    if len(rows) or (layer, head) != (None, None):
         check_attention(AttentionRow(place.position, (), layer, head), place.network.config)
     check_count("top", top)
     own = UnderRow(own_row(place, layer, head), place.bar(place.token).p, place.bars(place.logp_V, top))
-    if not rows:
+    if not len(rows):
         return NextWord(place.position, place.bar(place.token), own)
     given_KS = rows_of(rows, positions_of(place.network, place.run.prompt.source))
     found = [
@@ -98,5 +98,5 @@ def bound_at(place: Place, layer: int | None = None, head: int | None = None) ->
 def bound_sentence(moves: float, depends: bool) -> str:
     share = f"at most {moves:.3f}" if moves >= 0.0005 else "less than 0.001"
     if depends:
-        return f"Wherever this step looks, the probability of what it writes moves by {share}."
-    return f"What this step writes does not depend on where it looks: its probability moves by {share}."
+        return f"With all attention on any one source position, the probability of what this step writes moves by {share}."
+    return f"What this step writes stays with all attention on any one source position: its probability moves by {share}."

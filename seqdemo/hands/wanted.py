@@ -68,9 +68,10 @@ class Wish:
             return None
         return (*prompt.prefix, *outputs[0].tokens)
 
-    def failed(self, name: str, best: float) -> Way:
-        """A way that did not reach the word, and how near it came; with the reason if edits could not be tried."""
-        reason = f"; not all could be tried: {self.refused[-1]}" if self.refused else "."
+    def failed(self, name: str, best: float, end: str = "") -> Way:
+        """A way that did not reach the word, and how near it came; with the reason if it came to an end or if edits could not be
+        tried."""
+        reason = f"; not all could be tried: {self.refused[-1]}" if self.refused else f"; {end}." if end else "."
         return Way(name, False, best, f"the word's probability there reached {small(best)}{reason}")
 
     def p_after(self, target: Sequence[int]) -> float:
@@ -180,7 +181,9 @@ def ban(wish: Wish, cancel: Cancel | None) -> Way:
     bans: list[Ban] = []
     target, best = wish.place.target, wish.own_p
     for _ in range(min(MOST_BANS, MOST_EDITS - len(wish.found.edits))):
-        bans.append(Ban(wish.position, departure(target, wish)))
+        if not (there := departure(target, wish)):
+            return wish.failed("ban", best, "the output then ends before this place")
+        bans.append(Ban(wish.position, there))
         said = wish.said_under(tuple(bans), cancel)
         if said is None:
             break

@@ -82,8 +82,8 @@ def usable_limits(sentences: int, options: SearchOptions, limits: Sequence[int])
     usable = [min(limit, options.max_length or limit) for limit in limits]
     if usable and min(usable) < least:
         raise InputError(
-            f"A limit of {min(usable)} tokens leaves no room for a minimum length of {options.min_length} and the end; "
-            f"allow at least {least}."
+            f"A minimum length of {options.min_length} leaves no room for the end: this output has at most {min(usable)} pieces, "
+            "its end included. Lower the minimum length, or, if a maximum length is set, raise that."
         )
     return usable
 

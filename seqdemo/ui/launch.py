@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import socket
@@ -14,6 +15,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 import gradio as gr
 from gradio.utils import get_upload_folder
 
+from seqdemo.errors import InputError
 from seqdemo.hub import cache
 from seqdemo.ui import pages
 from seqdemo.ui.answers import Answers
@@ -30,6 +32,7 @@ QUEUE = 128  # 50 visitors with two questions each, and room for programs
 CLEAN_EVERY, KEEP_UPLOADS = 600, 2400  # seconds; uploads are deleted within the hour
 WARM_AFTER = 1.0  # seconds: the first visitor's page comes before the models
 PORTS = range(7860, 7960)
+LAST_PORT = 65_535
 
 
 def build(service: Any = None, root: Path | None = None, catalogue: Catalogue | None = None) -> gr.Blocks:
@@ -61,17 +64,23 @@ def checkpoints_folder() -> Path:
 def free_port(host: str, wanted: int | None) -> int:
     """The wanted port; if it is busy, the next free one, and a line that says so."""
     first = wanted or PORTS.start
-    for port in range(first, first + len(PORTS)):
+    if not 0 < first <= LAST_PORT:
+        raise InputError(f"A port is a number from 1 to {LAST_PORT:,}, not {first}.")
+    for port in range(first, min(first + len(PORTS), LAST_PORT + 1)):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
-            except OSError:
+            except OSError as error:
+                if error.errno in (errno.EADDRNOTAVAIL, socket.EAI_NONAME):
+                    raise InputError(
+                        f"{host} is not an address of this machine; leave --host out, or give one that is."
+                    ) from error
                 continue
         if port != first:
             print(f"Port {first} is busy; taking {port}.", flush=True)
         return port
-    raise OSError(f"No free port from {first} to {first + len(PORTS) - 1}.")
+    raise InputError(f"No port is free from {first} to {port}; choose another with --port.")
 
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, **more: Any) -> Any:

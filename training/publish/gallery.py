@@ -141,6 +141,8 @@ def mine(
     counted = {name: found["kinds"][name] for name in KINDS if name in found["kinds"]}
     whole = {"format": FORMAT, "checkpoints": found["checkpoints"], "credits": credits(FREE), "kinds": counted}
     found = dict(rounded({**whole, "examples": found["examples"]}))
+    if out and not any(found["examples"].values()):
+        raise InputError(f"No example was found to show, so {out} is left as it was. Name checkpoints with more dev inputs.")
     if out:
         replace_file(Path(out), pretty_json(found))
     return found
