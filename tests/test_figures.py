@@ -159,6 +159,11 @@ def test_every_head_and_the_attention_of_either_side_to_itself_can_be_drawn() ->
     assert names == [[steps, states], [states, states], [steps, steps]]
     values = drawn(drawing, "Array.from(alignmentGrid(payload, 4).values)")
     assert values == pytest.approx(seen["encoder.0.self.1"].flatten().tolist())
+    writing = drawn(drawing, "alignmentGrid(payload, 5)")
+    written = writing["rows"]["names"]
+    assert writing["columns"]["names"] == ["start", *written[:-1]]
+    assert drawn(drawing, "alignmentGrid(payload, 5).tell(2, 0)")[0] == f"start → {written[2]}"
+    assert writing["title"] == f"Alignment, writing, {of} 1"
 
 
 @needs_node

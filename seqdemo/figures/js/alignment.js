@@ -9,34 +9,70 @@ import { figureTools } from "./saving.js";
  * @typedef {{source: string[], target: string[], kinds: {source: string, target: string}, facts: import("./saving.js").Facts,
  *   weights?: Float32Array | import("./core.js").Packed, heads?: {name: string, weights: Float32Array | import("./core.js").Packed, own?: "source" | "target"}[]}} AlignmentPayload
  *   `weights` row by row; with several heads, `heads` instead; one that looks at its `own` side has it on both axes. A model that writes looking at its own text has `source` = `target`.
- * @typedef {import("./grid.js").GridView & {head?: number, legend?: boolean, tables?: import("./saving.js").Tables}} AlignmentView
+ * @typedef {import("./grid.js").GridView & {head?: number, legend?: boolean, word?: {end: string, index: number} | null, tables?: import("./saving.js").Tables}} AlignmentView
+ *   `word`: the piece of the source or the target that is pointed at elsewhere, lit where the head looks at its own side
  */
 
 function numbersOf(packed) {
   return packed && packed.base64 ? unpack(packed) : packed;
 }
 
-/** @param {AlignmentPayload} payload @param {number} head */
+/** @param {{heads?: any[]}} payload @param {number} head */
 function headOf({ heads }, head) {
   return heads ? heads[Math.min(head, heads.length - 1)] : null;
 }
 
+// How a map is told: what its rows and columns are, in a sentence, in the heads of a table and at a cell (counted from 0).
+const SIDES = {
+  across: {
+    says: "Each row is a piece the model wrote, each column a piece it read.",
+    row: "written", column: "read", place: (row, column) => `read at place ${column + 1}, written at place ${row + 1}`,
+  },
+  source: {
+    says: "Self-attention of the encoder while it reads: each row is a piece of the source, each column a piece of the same source that it looks at.",
+    row: "read", column: "looked at", place: (row, column) => `place ${row + 1} of the source looks at place ${column + 1}`,
+  },
+  target: {
+    says: "Self-attention of the decoder while it writes: each row is a piece the model wrote, each column the start or a piece it wrote before.",
+    row: "written", column: "written before", place: (row, column) => `while piece ${row + 1} is written, it looks at ${column ? `piece ${column}` : "the start"}`,
+  },
+};
+
+/** The side that the shown head looks at itself; "" if it looks from the output to the source. @param {{heads?: any[]}} payload @param {number} head */
+export function ownSide(payload, head) {
+  return (headOf(payload, head) || {}).own || "";
+}
+
+/** What the rows and columns of a map are. @param {string} own */
+export function sidesOfMap(own) {
+  return SIDES[own || "across"].says;
+}
+
+// The names of the columns. While it writes, the decoder reads the start and then what it wrote, so that each piece stands one column later.
+function readNames(payload, own, across) {
+  const from = own || "source";
+  const names = payload[from].map((piece) => pieceName(piece, payload.kinds[from]));
+  if (own === "target") return ["start", ...names.slice(0, -1)];
+  return names.length === across ? names : Array.from({ length: across }, (_, j) => `state ${j + 1}`);
+}
+
 /** @param {AlignmentPayload} payload @param {number} head @returns {import("./grid.js").GridPayload} */
 export function alignmentGrid(payload, head = 0) {
-  const { facts } = payload;
+  const { facts, kinds } = payload;
   const one = headOf(payload, head);
+  const own = ownSide(payload, head);
+  const told = SIDES[own || "across"];
   const weights = numbersOf(one ? one.weights : payload.weights);
-  const [from, to] = one && one.own ? [one.own, one.own] : ["source", "target"];
-  const [source, target, kinds] = [payload[from], payload[to], { source: payload.kinds[from], target: payload.kinds[to] }];
-  const across = target.length ? Math.round(weights.length / target.length) : source.length;
-  const read = source.length === across ? source.map((piece) => pieceName(piece, kinds.source)) : Array.from({ length: across }, (_, j) => `state ${j + 1}`);
-  const written = target.map((piece) => pieceName(piece, kinds.target));
+  const [from, to] = [own || "source", own || "target"];
+  const across = payload[to].length ? Math.round(weights.length / payload[to].length) : payload[from].length;
+  const read = readNames(payload, own, across);
+  const written = payload[to].map((piece) => pieceName(piece, kinds[to]));
   return {
-    title: facts.title, values: weights, scale: { kind: "weights", low: 0, high: 1, label: "attention" },
-    rows: { names: written, title: "written" },
-    columns: { names: read, title: "read", reversed: isRightToLeft(source.join("")), flat: kinds.source === "characters" },
+    title: head && one ? `${facts.title}, ${one.name}` : facts.title, values: weights, scale: { kind: "weights", low: 0, high: 1, label: "attention" },
+    rows: { names: written, title: told.row },
+    columns: { names: read, title: told.column, reversed: isRightToLeft(payload[from].join("")), flat: kinds[from] === "characters" && own !== "target" },
     cell: { least: 17, most: 46, high: 30 },
-    tell: (row, column) => [`${read[column]} → ${written[row]}`, `attention ${weights[row * across + column].toFixed(3)}`, `read at place ${column + 1}, written at place ${row + 1}`],
+    tell: (row, column) => [`${read[column]} → ${written[row]}`, `attention ${weights[row * across + column].toFixed(3)}`, told.place(row, column)],
   };
 }
 
@@ -58,9 +94,11 @@ export function mountAlignment(element, payload, view = {}, emit = () => {}) {
   const holder = el("div", {});
   const scale = el("div", { class: "s-bar" });
   const heads = el("select", { "aria-label": "Head", hidden: true, on: { change: () => chooseHead(heads.selectedIndex) } });
-  const own = () => Boolean((headOf(now.payload, now.head) || {}).own);
+  const says = el("p", { class: "s-says", hidden: true });
+  const own = () => ownSide(now.payload, now.head);
   let matrix = alignmentGrid(payload, now.head);
-  const lit = () => (now.view.lit === undefined || own() ? partners(matrix, now.hover) : now.view.lit);
+  const pointed = () => now.hover || (now.view.word && now.view.word.end === own() ? { row: now.view.word.index, column: null } : null);
+  const lit = () => (now.view.lit === undefined || own() ? partners(matrix, pointed()) : now.view.lit);
   const grid = new Grid(holder, matrix, { ...view, lit: lit() }, (event, detail) => {
     if (event === "hover") {
       now.hover = detail;
@@ -68,8 +106,8 @@ export function mountAlignment(element, payload, view = {}, emit = () => {}) {
     }
     emit(event, event === "hover" && own() ? null : detail);
   });
-  const tools = figureTools("alignment", () => grid.figure(), () => grid.rows(), () => ({ ...now.payload.facts, scale: matrix.scale }), emit);
-  element.append(heads, scale, holder, tools);
+  const tools = figureTools("alignment", () => grid.figure(), () => grid.rows(), () => ({ ...now.payload.facts, title: matrix.title, scale: matrix.scale }), emit);
+  element.append(heads, says, scale, holder, tools);
 
   function chooseHead(head) {
     now.head = head;
@@ -80,6 +118,8 @@ export function mountAlignment(element, payload, view = {}, emit = () => {}) {
   function redraw(anew) {
     if (anew) matrix = alignmentGrid(now.payload, now.head);
     if (anew) showHeads(heads, now);
+    says.hidden = !own();
+    says.textContent = own() && sidesOfMap(own());
     scale.hidden = now.view.legend === false;
     if (!scale.hidden) scale.replaceChildren(legend("weights", "0", "1", "Attention from 0 to 1"));
     grid.update(matrix, { ...now.view, ...(own() ? { mode: "look" } : {}), lit: lit() });

@@ -1,6 +1,6 @@
 // The alignments of both columns, side by side.
 import { el } from "../../figures/js/core.js";
-import { mountAlignment } from "../../figures/js/alignment.js";
+import { mountAlignment, ownSide, sidesOfMap } from "../../figures/js/alignment.js";
 import { legend } from "../../figures/js/colour.js";
 import { factsOf } from "./facts.js";
 import { strategyName } from "./finding.js";
@@ -25,17 +25,29 @@ export class AlignmentPanel {
     this.scale = el("div", { class: "s-bar" });
     this.trust = el("div", { class: "s-trust" });
     this.equation = el("div", {});
-    this.node = el("div", {},
-      el("p", { class: "s-says" }, "Each row is a piece the model wrote, each column a piece it read. The stronger the colour of a cell, the more ", term("attention"), " the model paid there while writing. Point at a word anywhere and its partners light up."),
-      this.scale, el("div", { class: "s-halves" }, halves), this.section.node, this.trust, this.equation);
+    this.about = el("p", { class: "s-says" });
+    this.node = el("div", {}, this.about, this.scale, el("div", { class: "s-halves" }, halves), this.section.node, this.trust, this.equation);
   }
 
   answer() {
     this.scale.replaceChildren(legend("weights", "0", "1", "Attention from 0 to 1, the same scale in A and B"), el("span", { class: "s-muted" }, "the same scale in A and B"));
     for (const side of ["A", "B"]) this.half(side);
-    patch(this.trust, trustOf(this.bench));
+    this.tell();
     patch(this.equation, equations(this.bench, "alignment"));
     this.section.answer(this.attends("B"));
+  }
+
+  // What holds of the maps shown. A map of self-attention says itself what its rows and columns are, and nothing is measured of it.
+  tell() {
+    const across = ["A", "B"].filter((side) => this.attends(side) && !this.own(side));
+    const whose = across.length === 1 && this.attends("A") && this.attends("B") ? `In ${across[0]}: ` : "";
+    patch(this.about, across.length ? `${whose}${sidesOfMap("")} ` : "", "The stronger the colour of a cell, the more ", term("attention"), " the model paid there. Point at a word anywhere and its partners light up.");
+    patch(this.trust, trustOf(this.bench, (side) => !this.own(side)));
+  }
+
+  /** The side that a map of self-attention looks at; "" for the others. */
+  own(side) {
+    return ownSide((this.bench.columns[side] || {}).trace || {}, this.heads[side]);
   }
 
   attends(side) {
@@ -58,7 +70,7 @@ export class AlignmentPanel {
 
   draw(side) {
     /** @type {import("../../figures/js/alignment.js").AlignmentView} */
-    const view = { lit: this.lit(side), legend: false, head: this.heads[side], tables: this.bench.tables(`-${side.toLowerCase()}`), mode: side === "B" && this.section.here ? "drag" : "look" };
+    const view = { lit: this.lit(side), word: this.word(side), legend: false, head: this.heads[side], tables: this.bench.tables(`-${side.toLowerCase()}`), mode: side === "B" && this.section.here ? "drag" : "look" };
     if (this.drawings[side]) this.drawings[side].update(this.payloads[side], view);
     else this.drawings[side] = mountAlignment(this.parts[side].holder, this.payloads[side], view, (event, detail) => this.heard(side, event, detail));
   }
@@ -79,6 +91,12 @@ export class AlignmentPanel {
   hover(side, cell) {
     const at = cell && (cell.row === null ? { end: "source", index: cell.column } : { end: "target", index: cell.row });
     this.bench.setHover(at && { side, ...at });
+  }
+
+  // The piece that is pointed at, if it is of this column.
+  word(side) {
+    const { hover } = this.bench;
+    return hover && (hover.end === "source" || hover.side === side) ? hover : null;
   }
 
   lit(side) {

@@ -58,8 +58,9 @@ export function howFar(card, language = null, name = "") {
   return card.looking.error ? ofWords(card.looking, name) : ofLetters(card.looking, language, name);
 }
 
-/** Of the models in the columns, each once. */
-export function trustOf(bench) {
-  const names = [...new Set(Object.values(bench.columns).filter((column) => column.spec).map((column) => column.spec.checkpoint))];
+/** Of the models in the columns, each once. @param {any} bench @param {(side: string) => boolean} measured whether the figures are of its map */
+export function trustOf(bench, measured) {
+  const columns = Object.entries(bench.columns).filter(([side, column]) => column.spec && measured(side)).map(([, column]) => column);
+  const names = [...new Set(columns.map((column) => column.spec.checkpoint))];
   return names.map((name) => howFar(bench.card(name), bench.state.input.language, names.length > 1 ? bench.card(name).title : ""));
 }
