@@ -152,6 +152,12 @@ def test_every_head_and_the_attention_of_either_side_to_itself_can_be_drawn() ->
     of = "layer 1, head"
     told = ["mean", f"{of} 1", f"{of} 2", f"reading, {of} 1", f"reading, {of} 2", f"writing, {of} 1", f"writing, {of} 2"]
     assert [head["name"] for head in drawing.payload["heads"]] == told
+    assert [(head.get("layer"), head.get("head")) for head in drawing.payload["heads"]][:4] == [
+        (None, None),
+        (0, 0),
+        (0, 1),
+        (None, None),
+    ]
     names = [
         [len(drawn(drawing, f"alignmentGrid(payload, {head}).{axis}.names")) for axis in ("rows", "columns")]
         for head in (0, 3, 5)

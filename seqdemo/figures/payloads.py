@@ -103,7 +103,7 @@ def alignment_payload(trace: Trace, title: str, checkpoint: str = "") -> dict[st
 
 def heads_payload(trace: Trace) -> dict[str, Any]:
     """Several heads: their mean, then each head by layer and number. Heads of self-attention follow; `own` names the side, source
-    or target, that they look at."""
+    or target, that they look at. The others have the `layer` and `head` by which an edit names them."""
     crossing = [name for name in trace.seen if ".cross." in name]
     if len(crossing) < 2 or trace.attention is None:
         return {}
@@ -116,7 +116,8 @@ def heads_payload(trace: Trace) -> dict[str, Any]:
         for name in names:
             _, layer, _, head = name.split(".")
             weights = packed(trace.seen[name], "float32")
-            heads.append({"name": told + head_name(layer, head), "weights": weights, **({"own": own} if own else {})})
+            named = {"own": own} if own else {"layer": int(layer), "head": int(head)}
+            heads.append({"name": told + head_name(layer, head), "weights": weights, **named})
     return {"heads": heads}
 
 

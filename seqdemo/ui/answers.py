@@ -16,27 +16,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from seqdemo.config import EOS, MAX_STEPS, ModelConfig, SearchOptions, from_json, switches
-from seqdemo.edits import (
-    MOST_EDITS,
-    AttentionBlend,
-    AttentionDraw,
-    AttentionRow,
-    Ban,
-    ClampGate,
-    Edit,
-    Force,
-    Require,
-    Vocabulary,
-    edit_from_json,
-    edit_to_json,
-    whole,
-)
+from seqdemo.config import MAX_STEPS, SearchOptions, from_json
+from seqdemo.edits import MOST_EDITS, Ban, Edit, Force, Vocabulary, edit_from_json, whole
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import column_payload, hypothesis_payload, source_payload, trace_payload
 from seqdemo.records import Hypothesis, SearchTree
 from seqdemo.ui.cards import card_of
 from seqdemo.ui.catalogue import Catalogue
+from seqdemo.ui.editwords import told_edit
 from seqdemo.ui.fields import EXCEPTIONS, FIELDS, LISTS, LONGEST_TEXT, MOST_PHOTO_BYTES, TASKS
 from seqdemo.ui.service import Question, Service
 
@@ -48,7 +35,6 @@ Progress = Callable[..., None]
 Cancel = Callable[[], bool]
 VISITOR_MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}@[0-9a-f]{40}")
 MOST_MODELS = 8
-BLENDS = {"uniform": "towards uniform", "last": "towards the last state", "nothing": "towards nothing"}
 
 
 class Answers:
@@ -325,72 +311,3 @@ def upload_of(value: Any, folder: Path) -> Path:
     if path.stat().st_size > MOST_PHOTO_BYTES:
         raise InputError("This file is larger than 5 MB. Save it smaller and try again.")
     return path
-
-
-def told_edit(edit: Edit, checkpoint: Any, given: int = 0) -> dict[str, Any]:
-    """`checkpoint` is the model that was asked; words count from the first piece after the `given` ones."""
-    text = checkpoint.target_text
-    if isinstance(edit, (Force, Ban)):
-        edit = replace(edit, position=edit.position - given)
-        pieces = [text.piece(token) for token in edit.tokens]
-        return {**edit_to_json(edit), "pieces": pieces, "says": words_sentence(edit, text)}
-    if isinstance(edit, Require):
-        word = text.decode(edit.spellings[0])
-        return {**edit_to_json(edit), "word": word, "says": f"must say “{word}” somewhere"}
-    return {**edit_to_json(edit), "says": state_sentence(edit, checkpoint)}
-
-
-def words_sentence(edit: Force | Ban, text: Any) -> str:
-    """What is forced or forbidden, and where."""
-    end = " ⟨end⟩" if EOS in edit.tokens else ""
-    quoted = f"“{text.decode(edit.tokens)}{end}”" if len(edit.tokens) > 1 or not end else "the end"
-    if edit.position:
-        return f"{'writes' if isinstance(edit, Force) else 'never writes'} {quoted} from piece {edit.position + 1} on"
-    return f"{'starts' if isinstance(edit, Force) else 'never starts'} with {quoted}"
-
-
-def state_sentence(edit: Edit, checkpoint: Any) -> str:
-    """An edit inside the network, in words."""
-    if isinstance(edit, AttentionBlend):
-        return f"attention {round(edit.factor * 100)} % {BLENDS[edit.towards]}"
-    if isinstance(edit, AttentionRow):
-        head = "" if edit.head is None else f" of head {edit.head + 1} in layer {(edit.layer or 0) + 1}"
-        return f"attention{head} set by hand while piece {edit.position + 1} is written"
-    if isinstance(edit, AttentionDraw):
-        return f"attention at positions drawn with seed {edit.seed}"
-    if isinstance(edit, ClampGate):
-        return clamp_sentence(edit, checkpoint.model.config)
-    return type(edit).__name__.lower()
-
-
-def clamp_sentence(edit: ClampGate, config: ModelConfig) -> str:
-    """'forget gate held at 0, all 400 units'"""
-    units = config.encoder_hidden if edit.part == "encoder" else config.decoder_hidden
-    layers = config.encoder_layers if edit.part == "encoder" else config.decoder_layers
-    value = "its mean" if edit.value == "mean" else "given values"
-    if isinstance(edit.value, (int, float)):
-        value = f"{edit.value:g}".replace("-", "−")
-    kind = f"{edit.gate} gate" if edit.gate in switches() else {"candidate": "candidate"}.get(edit.gate, f"{edit.gate} state")
-    where = [
-        *([f"layer {edit.layer + 1}"] if layers > 1 else []),
-        *(["encoder"] if edit.part == "encoder" else []),
-        *([edit.direction] if edit.part == "encoder" and config.bidirectional else []),
-    ]
-    named = f"{kind} ({', '.join(where)})" if where else kind
-    return f"{named} held at {value}, {of_units(edit.units, units)}{at_steps(edit.positions)}"
-
-
-def of_units(chosen: Sequence[int] | None, units: int) -> str:
-    if chosen is None or len(set(chosen)) == units:
-        return f"all {units} units"
-    return f"unit {chosen[0]} of {units}" if len(chosen) == 1 else f"{len(set(chosen))} of {units} units"
-
-
-def at_steps(positions: Sequence[int] | None) -> str:
-    if positions is None:
-        return ""
-    steps = sorted(set(positions))
-    if len(steps) == 1:
-        return f", at step {steps[0] + 1}"
-    together = steps and steps == list(range(steps[0], steps[-1] + 1))
-    return f", at steps {steps[0] + 1} to {steps[-1] + 1}" if together else f", at {len(steps)} steps"

@@ -24,9 +24,9 @@ from seqdemo.ui.answers import (
     object_of,
     selection_of,
     text_of,
-    told_edit,
     visitor_models,
 )
+from seqdemo.ui.editwords import told_edit
 from seqdemo.ui.fields import TASKS
 from seqdemo.ui.service import Found, Question, single_thread
 

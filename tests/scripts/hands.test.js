@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { placesOfWords } from "../../seqdemo/ui/js/asked.js";
 import { oriented } from "../../seqdemo/ui/js/closing.js";
 import { Hand } from "../../seqdemo/ui/js/hand.js";
-import { diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
+import { attentionOf, diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
 import { heldAt, startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
 import { poolWords, rankedPool } from "../../seqdemo/ui/js/strips.js";
 import { byHow } from "../../seqdemo/ui/js/unitrank.js";
@@ -41,6 +41,25 @@ test("a row or a gate is held once, at the value set last", () => {
   assert.deepEqual(state.columns[1].edits.map(({ weights, value }) => weights || value), [[0, 1], 0.5, 1]);
   const free = after(state, withRow("B", 1, null), withClamp("B", place, null));
   assert.deepEqual(free.columns[1].edits.map(({ units }) => units), [[3]]);
+});
+
+test("a row of one head stands beside those of other heads, and one of all heads replaces them", () => {
+  const [first, second] = [{ layer: 0, head: 1 }, { layer: 1, head: 0 }];
+  const two = after(startState(SETUP), withRow("B", 1, [1, 0], first), withRow("B", 1, [1, 0], second), withRow("B", 1, [0, 1], first));
+  const told = (state) => state.columns[1].edits.map(({ layer, head, weights }) => [layer, head, weights.join("")]);
+  assert.deepEqual(told(two), [[1, 0, "10"], [0, 1, "01"]]);
+  assert.deepEqual(told(after(two, withRow("B", 1, null, first))), [[1, 0, "10"]]);
+  const all = after(two, withRow("B", 1, [1, 1]));
+  assert.deepEqual(told(all), [[undefined, undefined, "11"]]);
+  assert.deepEqual(told(after(all, withRow("B", 1, [0, 1], first))).length, 2, "the row of all heads still holds the others");
+  assert.deepEqual(told(after(all, withRow("B", 1, [0, 1], first), withRow("B", 1, null))), [], "letting go of all lets go of each");
+});
+
+test("the row that is moved is that of the head that is shown", () => {
+  const weights = (...values) => new Float32Array(values);
+  const trace = { attention: weights(1, 0), heads: [{ name: "mean", weights: weights(1, 0) }, { name: "layer 1, head 2", layer: 0, head: 1, weights: weights(0, 1) }] };
+  assert.deepEqual([attentionOf(trace, null), attentionOf(trace, { layer: 0, head: 1 })].map((row) => [...row]), [[1, 0], [0, 1]]);
+  assert.equal(attentionOf(trace, { layer: 5, head: 0 }), null);
 });
 
 test("what holds a part is the last clamp over all of it, and a smaller one makes the whole mixed", () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { foreignQuery, linkOf, readLink, writeLink } from "../../seqdemo/ui/js/link.js";
 import { LINK_BACK } from "../../seqdemo/ui/js/hub.js";
-import { startState, VIEW, withBeginning, withColumn, withDimmed, withEdits, withInput, withModel, withOption, withSelection, withView } from "../../seqdemo/ui/js/state.js";
+import { startState, VIEW, withBeginning, withColumn, withDimmed, withEdits, withInput, withModel, withOption, withRow, withSelection, withView } from "../../seqdemo/ui/js/state.js";
 import { after, SETUP, SPEAKING } from "./setup.js";
 
 const address = (link) => ({ search: "", hash: `#${link}` });
@@ -15,6 +15,7 @@ const STATES = [
   [withOption("B", "beam", 9), withModel("A", SETUP.checkpoints[1])],
   [withBeginning("B", "Force", ["▁Ä", "b", "<eos>"]), withBeginning("B", "Ban", ["#", "&"])],
   [withDimmed("A", 0.5, "last")],
+  [withRow("B", 1, [0.5, 0.5], { layer: 0, head: 2 }), withRow("B", 2, [1, 0])],
   [withSelection("A", { row: 17 }), withSelection("B", { output: 2 })],
   [withView({ tab: "gates", gates: "A", part: "encoder.0.backward", order: "token", step: 3 })],
   [withView({ tree: "A", pruned: true, until: 4, opened: [3, 17, 20], tour: 2 })],

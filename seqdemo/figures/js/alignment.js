@@ -7,13 +7,14 @@ import { figureTools } from "./saving.js";
 
 /**
  * @typedef {{source: string[], target: string[], kinds: {source: string, target: string}, facts: import("./saving.js").Facts,
- *   weights?: Float32Array | import("./core.js").Packed, heads?: {name: string, weights: Float32Array | import("./core.js").Packed, own?: "source" | "target"}[]}} AlignmentPayload
+ *   weights?: Float32Array | import("./core.js").Packed, heads?: {name: string, weights: Float32Array | import("./core.js").Packed, own?: "source" | "target", layer?: number, head?: number}[]}} AlignmentPayload
  *   `weights` row by row; with several heads, `heads` instead; one that looks at its `own` side has it on both axes. A model that writes looking at its own text has `source` = `target`.
  * @typedef {import("./grid.js").GridView & {head?: number, legend?: boolean, word?: {end: string, index: number} | null, tables?: import("./saving.js").Tables}} AlignmentView
  *   `word`: the piece of the source or the target that is pointed at elsewhere, lit where the head looks at its own side
  */
 
-function numbersOf(packed) {
+/** @param {any} packed @returns {Float32Array} */
+export function numbersOf(packed) {
   return packed && packed.base64 ? unpack(packed) : packed;
 }
 

@@ -20,13 +20,14 @@ export class AlignmentPanel {
     this.parts = Object.fromEntries(["A", "B"].map((side) => [side, {
       head: el("h3", { class: `s-figure-head s-ink-${side.toLowerCase()}` }), none: el("p", { class: "s-muted", hidden: true }), holder: el("div", {}),
     }]));
-    this.section = new Section(bench, "piece", "Hands on the model: move where B looks", { area: "piece", about: "Drag a cell of B up or down: the row follows, and still sums to 1. Click a cell to put all attention there, and again to let go. B is then decoded from there; A stays as it is." });
+    this.section = new Section(bench, "piece", "Hands on the model: move where B looks", { area: "piece", head: () => this.headOfB(), about: "Drag a cell of B up or down: the row follows, and still sums to 1. Click a cell to put all attention there, and again to let go. B is then decoded from there; A stays as it is." });
     const halves = Object.entries(this.parts).map(([side, { head, none, holder }]) => el("div", { class: "s-half" }, head, none, holder));
+    this.still = el("p", { class: "s-muted", hidden: true }, "Self-attention cannot be moved by hand. To move where B looks in the source, show the mean in B or a head of its attention to the source.");
     this.scale = el("div", { class: "s-bar" });
     this.trust = el("div", { class: "s-trust" });
     this.equation = el("div", {});
     this.about = el("p", { class: "s-says" });
-    this.node = el("div", {}, this.about, this.scale, el("div", { class: "s-halves" }, halves), this.section.node, this.trust, this.equation);
+    this.node = el("div", {}, this.about, this.scale, el("div", { class: "s-halves" }, halves), this.still, this.section.node, this.trust, this.equation);
   }
 
   answer() {
@@ -34,7 +35,8 @@ export class AlignmentPanel {
     for (const side of ["A", "B"]) this.half(side);
     this.tell();
     patch(this.equation, equations(this.bench, "alignment"));
-    this.section.answer(this.attends("B"));
+    this.still.hidden = !this.attends("B") || !this.own("B");
+    this.section.answer(this.attends("B") && this.still.hidden);
   }
 
   // What holds of the maps shown. A map of self-attention says itself what its rows and columns are, and nothing is measured of it.
@@ -48,6 +50,12 @@ export class AlignmentPanel {
   /** The side that a map of self-attention looks at; "" for the others. */
   own(side) {
     return ownSide((this.bench.columns[side] || {}).trace || {}, this.heads[side]);
+  }
+
+  /** The one head that B shows, of those that can be edited; null: their mean, or the only one. */
+  headOfB() {
+    const shown = (this.bench.columns.B.trace.heads || [])[this.heads.B];
+    return shown && shown.layer !== undefined ? shown : null;
   }
 
   attends(side) {

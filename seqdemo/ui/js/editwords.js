@@ -23,9 +23,15 @@ export function editName(edit, kind = "subwords") {
   if (edit.kind === "Force") return words ? `the forced “${words}”` : "a forced beginning";
   if (edit.kind === "Ban") return words ? `the forbidden “${words}”` : "a forbidden beginning";
   if (edit.kind === "Require") return words ? `the required word “${words}”` : "a required word";
-  if (edit.kind === "AttentionRow") return `the attention at step ${Number(edit.position) + 1}`;
-  if (edit.kind === "AttentionBlend") return `attention dimmed by ${Math.round(100 * edit.factor)} %`;
+  if (edit.kind === "AttentionRow") return `the attention${headsName(edit)} at step ${Number(edit.position) + 1}`;
+  if (edit.kind === "AttentionBlend") return `attention${headsName(edit)} dimmed by ${Math.round(100 * edit.factor)} %`;
   return `${clampName(/** @type {any} */ (edit))} held${typeof edit.value === "number" ? ` at ${numeral(edit.value)}` : edit.value === "mean" ? " at the mean" : ""}`;
+}
+
+/** Heads that an edit names, counted from 1. @param {any} edit */
+function headsName({ layer = null, head = null }) {
+  if (layer === null && head === null) return "";
+  return ` of ${head === null ? "all heads" : `head ${head + 1}`} in ${layer === null ? "every layer" : `layer ${layer + 1}`}`;
 }
 
 function clampName({ gate, units }) {

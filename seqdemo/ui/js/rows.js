@@ -1,10 +1,11 @@
 // Hands on attention: bend, hold or paint one row of B. The next word follows the pointer.
 import { button, el, newId } from "../../figures/js/core.js";
+import { numbersOf } from "../../figures/js/alignment.js";
 import { mountBars } from "../../figures/js/bars.js";
 import { patch } from "../../figures/js/patch.js";
 import { pieceName } from "../../figures/js/text.js";
 import { ResultLine } from "./result.js";
-import { columnOf, withRow } from "./state.js";
+import { columnOf, coversHeads, isRow, withRow } from "./state.js";
 
 const DIGITS = 5;
 
@@ -36,9 +37,18 @@ export function diagonalPlace(t, rows, across) {
   return rows < 2 ? 0 : Math.round((t * (across - 1)) / (rows - 1));
 }
 
-/** Moves one row of B. What it needs of the view: `area`, the name of what is looked at. */
+/** The attention of a trace, row by row: of the head, or the mean of its heads. Null if it has no such head.
+ * @param {any} trace @param {{layer: number, head: number} | null} one */
+export function attentionOf(trace, one) {
+  if (!one) return trace.attention;
+  const found = (trace.heads || []).find(({ layer, head }) => layer === one.layer && head === one.head);
+  return found ? numbersOf(found.weights) : null;
+}
+
+/** Moves one row of B. What it needs of the view: `area`, the name of what is looked at; `head`, which one is shown of several. */
 export class RowHands {
-  constructor(bench, { area, about, chosen = (row) => {} }) {
+  constructor(bench, { area, about, head = () => null, chosen = (row) => {} }) {
+    this.shown = head;
     this.bench = bench;
     this.chosen = chosen; // hears which row is chosen here
     this.area = area; // what a column of a row is, in words
@@ -49,12 +59,13 @@ export class RowHands {
     const id = newId("s-row");
     this.select = el("select", { id, on: { change: () => (this.choose(Number(this.select.value)), this.chosen(this.row)) } });
     this.tools = el("div", { class: "s-actions" });
+    this.whose = el("p", { class: "s-muted" });
     this.said = el("p", { class: "s-says", role: "status" });
     this.holder = el("div", {});
     this.bars = mountBars(this.holder, { title: "", bars: [] });
     this.result = new ResultLine(bench);
     this.node = el("div", { class: "s-row-hands" }, el("p", { class: "s-says" }, about),
-      el("div", { class: "s-inline" }, el("label", { for: id }, "While it writes"), this.select), this.tools, this.result.node, this.said, this.holder);
+      el("div", { class: "s-inline" }, el("label", { for: id }, "While it writes"), this.select), this.tools, this.whose, this.result.node, this.said, this.holder);
   }
 
   get trace() {
@@ -68,19 +79,36 @@ export class RowHands {
   }
 
   weights(t = this.row, side = "B") {
-    const { attention } = this.bench.columns[side].trace;
-    return Array.from(attention.slice(t * this.wide, (t + 1) * this.wide));
+    return Array.from(attentionOf(this.bench.columns[side].trace, this.shown()).slice(t * this.wide, (t + 1) * this.wide));
   }
 
+  /** The heads that an edit made here names: the one that is shown, or all. */
+  get heads() {
+    const one = this.shown();
+    return one ? { layer: one.layer, head: one.head } : {};
+  }
+
+  /** The edits that hold a row, of all heads that are shown or of some. */
+  edits(t) {
+    return columnOf(this.bench.state, "B").edits.filter((edit) => isRow(edit, t) && (coversHeads(this.heads, edit) || coversHeads(edit, this.heads)));
+  }
+
+  /** The edit of a row that is made here. */
   edit(t = this.row) {
-    return columnOf(this.bench.state, "B").edits.find((item) => item.kind === "AttentionRow" && item.position === t);
+    return this.edits(t).find((edit) => coversHeads(this.heads, edit) && coversHeads(edit, this.heads));
+  }
+
+  /** Which of several heads an edit holds for. */
+  whichHeads() {
+    const one = this.shown();
+    return one ? one.name : this.trace.heads ? "all heads" : "";
   }
 
   answer() {
     const { trace } = this;
     const { target } = this.bench.columns.B.kind;
     this.row = Math.min(this.row, trace.pieces.length - 1);
-    patch(this.select, trace.pieces.map((piece, t) => el("option", { value: t }, `${t + 1}: ${pieceName(piece, target)}${this.edit(t) ? " (by hand)" : ""}`)));
+    patch(this.select, trace.pieces.map((piece, t) => el("option", { value: t }, `${t + 1}: ${pieceName(piece, target)}${this.edits(t).length ? " (by hand)" : ""}`)));
     this.select.value = String(this.row);
     this.result.answer();
     this.show();
@@ -92,7 +120,9 @@ export class RowHands {
     const now = this.weights();
     const place = this.column === null ? heaviest(now) : this.column;
     const { trace: other } = this.bench.columns.A;
-    const alike = this.bench.has("A") && other.attention && row < other.pieces.length && other.attention.length / other.pieces.length === this.wide;
+    const theirs = this.bench.has("A") && attentionOf(other, this.shown());
+    const alike = theirs && row < other.pieces.length && theirs.length / other.pieces.length === this.wide;
+    const mine = this.edits(row).filter((edit) => coversHeads(this.heads, edit));
     const does = (name, weights, words, title) => button(name, () => this.set(weights(), words), { title, "data-key": name });
     patch(this.tools,
       does("Pin", () => now, "Pinned", "The row stays as it is now, whatever else changes."),
@@ -103,7 +133,9 @@ export class RowHands {
         does("Diagonal", () => only(now, diagonalPlace(row, trace.pieces.length, this.wide)), "The diagonal", "All attention on the place that is as far into the input as this word is into the output.")] : null,
       does("Shuffle", () => shuffled(now), "Shuffled attention", "The same weights in another order, drawn at random."),
       alike ? does("As in A", () => this.weights(row, "A"), "Attention as in A", "The row that A has at this place.") : null,
-      this.edit() ? button("Let go", () => this.set(null, "Let go of attention"), { title: "Back to where the model wants to look.", "data-key": "free" }) : null);
+      mine.length ? button("Let go", () => this.set(null, "Let go of attention"), { title: "Back to where the model wants to look.", "data-key": "free" }) : null);
+    this.whose.hidden = !this.whichHeads();
+    this.whose.textContent = this.shown() ? `What you set here holds for ${this.whichHeads()} alone.` : "The map shows the mean of the heads of the last layer. What you set here holds for all heads of all layers; choose one head above the map to move it alone.";
     this.told();
   }
 
@@ -126,11 +158,11 @@ export class RowHands {
   async ask(weights = null) {
     const { hand } = this.bench;
     if (this.bench.asker.waiting().includes("B")) return; // what is on screen answers another question
-    const mine = JSON.stringify([this.row, this.trace.asked, columnOf(this.bench.state, "B")]);
+    const mine = JSON.stringify([this.row, this.heads, this.trace.asked, columnOf(this.bench.state, "B")]);
     const anew = mine !== this.asked;
     this.asked = mine;
     if (!weights && !anew) return;
-    const question = { position: this.row };
+    const question = { position: this.row, ...this.heads };
     const keep = (name, answer) => {
       if (!answer || (!answer.ask && !answer.error)) return;
       this.answers[name] = { ...answer, for: mine };
@@ -196,6 +228,7 @@ export class RowHands {
   set(weights, words) {
     const { bench, row } = this;
     const name = pieceName(this.trace.pieces[row], bench.columns.B.kind.target);
-    bench.update(withRow("B", row, weights && normalised(weights)), `B: ${words.toLowerCase()} while writing “${name}”`);
+    const heads = this.whichHeads();
+    bench.update(withRow("B", row, weights && normalised(weights), this.heads), `B: ${words.toLowerCase()} while writing “${name}”${heads && `, ${heads}`}`);
   }
 }

@@ -257,10 +257,23 @@ function heldBy(edits) {
   return new Map(edits.filter((edit) => edit.kind === "Force" && edit.pieces).flatMap(({ position, pieces }) => pieces.map((piece, i) => /** @type {[number, string]} */ ([position + i, piece]))));
 }
 
-/** Attention while the piece at `position` is written; null: the model's own. */
-export function withRow(side, position, weights) {
-  const others = (edits) => edits.filter((edit) => edit.kind !== "AttentionRow" || edit.position !== position);
-  return withEdits(side, (edits) => (weights ? [...others(edits), { kind: "AttentionRow", position, weights }] : others(edits)));
+/** @typedef {{layer?: number | null, head?: number | null}} Heads  one head of attention; what is left out means all */
+
+/** Attention while the piece at `position` is written, of these heads; null: the model's own. Of several rows of a head the last one
+ * counts, so those of the same heads are let go of. @param {Heads} heads */
+export function withRow(side, position, weights, heads = {}) {
+  const others = (edits) => edits.filter((edit) => !isRow(edit, position) || !coversHeads(heads, edit));
+  return withEdits(side, (edits) => (weights ? [...others(edits), { kind: "AttentionRow", position, weights, ...heads }] : others(edits)));
+}
+
+/** @param {Edit} edit @param {number} position */
+export function isRow(edit, position) {
+  return edit.kind === "AttentionRow" && edit.position === position;
+}
+
+/** Whether the first names every head that the other names. @param {Heads} mine @param {Heads} its */
+export function coversHeads(mine, its) {
+  return (mine.layer ?? its.layer ?? null) === (its.layer ?? null) && (mine.head ?? its.head ?? null) === (its.head ?? null);
 }
 
 /** A gate held at a value; null: the model's own. `place`: part, layer, direction, gate, and the units and positions, or null for all.

@@ -1,0 +1,91 @@
+"""Edits in words, as the pages tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from seqdemo.config import EOS, ModelConfig, switches
+from seqdemo.edits import AttentionBlend, AttentionDraw, AttentionRow, Ban, ClampGate, Edit, Force, Require, edit_to_json
+
+BLENDS = {"uniform": "towards uniform", "last": "towards the last state", "nothing": "towards nothing"}
+
+
+def told_edit(edit: Edit, checkpoint: Any, given: int = 0) -> dict[str, Any]:
+    """`checkpoint` is the model that was asked; words count from the first piece after the `given` ones."""
+    text = checkpoint.target_text
+    if isinstance(edit, (Force, Ban)):
+        edit = replace(edit, position=edit.position - given)
+        pieces = [text.piece(token) for token in edit.tokens]
+        return {**edit_to_json(edit), "pieces": pieces, "says": words_sentence(edit, text)}
+    if isinstance(edit, Require):
+        word = text.decode(edit.spellings[0])
+        return {**edit_to_json(edit), "word": word, "says": f"must say “{word}” somewhere"}
+    return {**edit_to_json(edit), "says": state_sentence(edit, checkpoint)}
+
+
+def words_sentence(edit: Force | Ban, text: Any) -> str:
+    """What is forced or forbidden, and where."""
+    end = " ⟨end⟩" if EOS in edit.tokens else ""
+    quoted = f"“{text.decode(edit.tokens)}{end}”" if len(edit.tokens) > 1 or not end else "the end"
+    if edit.position:
+        return f"{'writes' if isinstance(edit, Force) else 'never writes'} {quoted} from piece {edit.position + 1} on"
+    return f"{'starts' if isinstance(edit, Force) else 'never starts'} with {quoted}"
+
+
+def state_sentence(edit: Edit, checkpoint: Any) -> str:
+    """An edit inside the network, in words."""
+    if isinstance(edit, AttentionBlend):
+        return f"attention{of_heads(edit, checkpoint.model.config)} {round(edit.factor * 100)} % {BLENDS[edit.towards]}"
+    if isinstance(edit, AttentionRow):
+        heads = of_heads(edit, checkpoint.model.config)
+        return f"attention{heads} set by hand while piece {edit.position + 1} is written"
+    if isinstance(edit, AttentionDraw):
+        return f"attention at positions drawn with seed {edit.seed}"
+    if isinstance(edit, ClampGate):
+        return clamp_sentence(edit, checkpoint.model.config)
+    return type(edit).__name__.lower()
+
+
+def of_heads(edit: AttentionBlend | AttentionRow, config: ModelConfig) -> str:
+    """Which heads of several an attention edit changes."""
+    if config.attention_layers * config.heads == 1:
+        return ""
+    if edit.layer is None and edit.head is None:
+        return " of all heads"
+    heads = "all heads" if edit.head is None else f"head {edit.head + 1}"
+    return f" of {heads} in {'every layer' if edit.layer is None else f'layer {edit.layer + 1}'}"
+
+
+def clamp_sentence(edit: ClampGate, config: ModelConfig) -> str:
+    """'forget gate held at 0, all 400 units'"""
+    units = config.encoder_hidden if edit.part == "encoder" else config.decoder_hidden
+    layers = config.encoder_layers if edit.part == "encoder" else config.decoder_layers
+    value = "its mean" if edit.value == "mean" else "given values"
+    if isinstance(edit.value, (int, float)):
+        value = f"{edit.value:g}".replace("-", "−")
+    kind = f"{edit.gate} gate" if edit.gate in switches() else {"candidate": "candidate"}.get(edit.gate, f"{edit.gate} state")
+    where = [
+        *([f"layer {edit.layer + 1}"] if layers > 1 else []),
+        *(["encoder"] if edit.part == "encoder" else []),
+        *([edit.direction] if edit.part == "encoder" and config.bidirectional else []),
+    ]
+    named = f"{kind} ({', '.join(where)})" if where else kind
+    return f"{named} held at {value}, {of_units(edit.units, units)}{at_steps(edit.positions)}"
+
+
+def of_units(chosen: Sequence[int] | None, units: int) -> str:
+    if chosen is None or len(set(chosen)) == units:
+        return f"all {units} units"
+    return f"unit {chosen[0]} of {units}" if len(chosen) == 1 else f"{len(set(chosen))} of {units} units"
+
+
+def at_steps(positions: Sequence[int] | None) -> str:
+    if positions is None:
+        return ""
+    steps = sorted(set(positions))
+    if len(steps) == 1:
+        return f", at step {steps[0] + 1}"
+    together = steps and steps == list(range(steps[0], steps[-1] + 1))
+    return f", at steps {steps[0] + 1} to {steps[-1] + 1}" if together else f", at {len(steps)} steps"
