@@ -73,6 +73,7 @@ def test_twins_are_told_apart_and_the_nearest_comes_first(tmp_path: Path) -> Non
         "a-once": "LSTM, no attention, context once",
         "b-each": "LSTM, no attention, context each step",
     }
+    assert {name for name, card in cards.items() if card["hard"]} == {"hard"}
     assert {cards[name]["without"] for name in ("soft", "hard", "before")} == {"b-each"}
     assert [cards[name]["with"] for name in ("a-once", "b-each", "soft")] == ["before", "before", ""]
     assert {card["name"] for card in Catalogue(tmp_path).setup("caption")["checkpoints"]} == set(shapes)

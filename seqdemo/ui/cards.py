@@ -38,6 +38,7 @@ def card_of(config: dict[str, Any], metrics: dict[str, Any], card: str) -> dict[
         "task": config["task"],
         "about": config.get("about", ""),
         "attention": model.has_attention,
+        "hard": model.hard,
         "kinds": {"source": kinds.get("source", "characters"), "target": kinds.get("target", "characters")},
         "languages": tags if len(tags) > 1 else [],
         "targets": tags or ([only] if only else []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from seqdemo.config import EOS, ModelConfig, switches
 from seqdemo.edits import AttentionBlend, AttentionDraw, AttentionRow, Ban, ClampGate, Edit, Force, Require, edit_to_json
 
 BLENDS = {"uniform": "towards uniform", "last": "towards the last state", "nothing": "towards nothing"}
+CORNER = "towards the bottom right cell"  # the last state of a photograph
 
 
 def told_edit(edit: Edit, checkpoint: Any, given: int = 0) -> dict[str, Any]:
@@ -36,16 +38,39 @@ def words_sentence(edit: Force | Ban, text: Any) -> str:
 
 def state_sentence(edit: Edit, checkpoint: Any) -> str:
     """An edit inside the network, in words."""
+    config = checkpoint.model.config
     if isinstance(edit, AttentionBlend):
-        return f"attention{of_heads(edit, checkpoint.model.config)} {round(edit.factor * 100)} % {BLENDS[edit.towards]}"
+        return blend_sentence(edit, config)
+    if isinstance(edit, AttentionRow) and config.hard:
+        return f"looks at {place_of(edit, config)} while piece {edit.position + 1} is written"
     if isinstance(edit, AttentionRow):
-        heads = of_heads(edit, checkpoint.model.config)
-        return f"attention{heads} set by hand while piece {edit.position + 1} is written"
+        return f"attention{of_heads(edit, config)} set by hand while piece {edit.position + 1} is written"
     if isinstance(edit, AttentionDraw):
-        return f"attention at positions drawn with seed {edit.seed}"
+        return f"looks at {'cells' if config.encoder == 'image' else 'places'} drawn with seed {edit.seed}"
     if isinstance(edit, ClampGate):
-        return clamp_sentence(edit, checkpoint.model.config)
+        return clamp_sentence(edit, config)
     return type(edit).__name__.lower()
+
+
+def blend_sentence(edit: AttentionBlend, config: ModelConfig) -> str:
+    """How far attention is dimmed, and towards what. Of hard attention, which looks at the heaviest place, also what a blend
+    towards uniform comes to."""
+    towards = CORNER if edit.towards == "last" and config.encoder == "image" else BLENDS[edit.towards]
+    comes_to = ""
+    if config.hard and edit.towards == "uniform":
+        comes_to = (
+            ": all places tie, so the first is looked at" if edit.factor == 1 else ": the heaviest place stays the heaviest"
+        )
+    return f"attention{of_heads(edit, config)} {round(edit.factor * 100)} % {towards}{comes_to}"
+
+
+def place_of(edit: AttentionRow, config: ModelConfig) -> str:
+    """The one place that hard attention looks at: the heaviest, and the first of several."""
+    at = edit.weights.index(max(edit.weights))
+    if config.encoder != "image":
+        return f"place {at + 1}"
+    row, column = divmod(at, math.isqrt(len(edit.weights)))
+    return f"the cell in row {row + 1}, column {column + 1}"
 
 
 def of_heads(edit: AttentionBlend | AttentionRow, config: ModelConfig) -> str:

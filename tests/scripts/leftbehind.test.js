@@ -57,7 +57,7 @@ test("an edit that the server has not told has words of its own", () => {
   assert.deepEqual([force, { ...force, kind: "Ban", position: 2 }, { kind: "Require", word: "red" }].map((edit) => editWords(edit, "subwords")),
     ["starts with “We”", "never writes “We” from piece 3 on", "must say “red” somewhere"]);
   assert.equal(editName({ kind: "AttentionRow", position: 2, layer: 0, head: 1 }), "the attention of head 2 in layer 1 at step 3");
-  for (const kind of ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "ClampGate"]) {
+  for (const kind of ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "AttentionDraw", "ClampGate"]) {
     for (const words of [editName({ kind }), editWords({ kind }, "subwords")]) assert.ok(words && !words.includes(kind), kind);
   }
 });

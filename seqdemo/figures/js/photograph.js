@@ -9,8 +9,9 @@ import { pieceName } from "./text.js";
  * @typedef {{picture: string, pieces: string[], kind: string, weights: any, distribution?: any, facts: import("./saving.js").Facts}} PhotographPayload
  *   `picture`: a data address; `weights`: one row a piece over the cells of a square grid; `distribution`: with hard attention,
  *   what the one cell of each row was chosen from, shown on request
- * @typedef {{word?: number, veil?: number, mode?: "look" | "paint", painted?: number[], tables?: import("./saving.js").Tables}} PhotographView
- *   `mode` "paint": dragging over the picture paints cells, told by the event "painting" and at the end "paint"; what is left out the drawing keeps itself
+ * @typedef {{word?: number, veil?: number, mode?: "look" | "paint" | "pick", painted?: number[], tables?: import("./saving.js").Tables}} PhotographView
+ *   `mode` "paint": dragging over the picture paints cells, told by the event "painting" and at the end "paint"; "pick": the same with
+ *   one cell, the last one; what is left out the drawing keeps itself
  */
 
 const BIG = 384, SMALL = 104;
@@ -131,7 +132,7 @@ class PhotographDrawing extends Drawn {
     this.view = { ...this.own, ...given };
     this.view.word = Math.max(0, Math.min(this.view.word, this.payload.pieces.length - 1));
     if (Number(this.veil.value) !== this.view.veil) this.veil.value = String(this.view.veil);
-    this.big.classList.toggle("s-overlay-hands", this.view.mode === "paint");
+    this.big.classList.toggle("s-overlay-hands", this.hands());
     this.film();
     this.draw();
     this.tools.refresh();
@@ -201,7 +202,8 @@ class PhotographDrawing extends Drawn {
     paintLook(this.big, this.picture(), this.part(word), this.view.veil, this.light);
     for (const cell of [...(this.view.painted || []), ...(this.stroke || [])]) this.outline(cell, palette().warn);
     if (this.cell >= 0) this.outline(this.cell, palette().accent);
-    const keys = this.view.mode === "paint" ? "Arrow keys move over the cells, space paints." : "Arrow keys move over the cells.";
+    const space = { paint: ", space paints", pick: ", space chooses one" }[this.view.mode] || "";
+    const keys = `Arrow keys move over the cells${space}.`;
     this.big.setAttribute("aria-label", `Attention over the photograph for “${this.name(word)}”. ${keys}`);
     this.words.setAttribute("aria-activedescendant", this.frames[word].option.id);
     this.frames.forEach(({ frame, option }, t) => {
@@ -248,6 +250,7 @@ class PhotographDrawing extends Drawn {
   point(event) {
     this.cell = this.under(event);
     if (this.stroke && !this.stroke.has(this.cell)) {
+      if (this.view.mode === "pick") this.stroke.clear();
       this.stroke.add(this.cell);
       this.emit("painting", { word: this.view.word, cells: [...this.stroke] });
     }
@@ -262,11 +265,15 @@ class PhotographDrawing extends Drawn {
   }
 
   press(event) {
-    if (this.view.mode !== "paint") return;
+    if (!this.hands()) return;
     event.preventDefault();
     this.big.setPointerCapture(event.pointerId);
     this.stroke = new Set([this.under(event)]);
     this.drawBig();
+  }
+
+  hands() {
+    return this.view.mode === "paint" || this.view.mode === "pick";
   }
 
   release(event) {
@@ -286,7 +293,7 @@ class PhotographDrawing extends Drawn {
     const [row, column] = [Math.floor(at / this.grid), at % this.grid];
     const moves = { ArrowRight: [row, column + 1], ArrowLeft: [row, column - 1], ArrowDown: [row + 1, column], ArrowUp: [row - 1, column] };
     if (event.key === "Escape") this.leave();
-    if (event.key === " " && this.view.mode === "paint" && this.cell >= 0) this.paint([this.cell]);
+    if (event.key === " " && this.hands() && this.cell >= 0) this.paint([this.cell]);
     else if (!moves[event.key]) return;
     else this.goTo(this.cell < 0 ? [0, 0] : moves[event.key]);
     event.preventDefault();

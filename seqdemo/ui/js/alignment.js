@@ -6,11 +6,17 @@ import { factsOf } from "./facts.js";
 import { strategyName } from "./finding.js";
 import { equations, term } from "./glossary.js";
 import { patch } from "../../figures/js/patch.js";
+import { equationOf, toldHard } from "./hard.js";
 import { Section } from "./section.js";
 import { columnOf } from "./state.js";
 import { trustOf } from "./trust.js";
 
 const NO_ATTENTION = "This model has no attention: it squeezes the whole input into one vector, so there is nothing to align.";
+
+function aboutRows(hard) {
+  const how = hard ? "Click a cell of B to look there, and again to let go." : "Drag a cell of B up or down: the row follows, and still sums to 1. Click a cell to put all attention there, and again to let go.";
+  return `${how} B is then decoded from there; A stays as it is.`;
+}
 
 export class AlignmentPanel {
   constructor(bench) {
@@ -20,21 +26,24 @@ export class AlignmentPanel {
     this.parts = Object.fromEntries(["A", "B"].map((side) => [side, {
       head: el("h3", { class: `s-figure-head s-ink-${side.toLowerCase()}` }), none: el("p", { class: "s-muted", hidden: true }), holder: el("div", {}),
     }]));
-    this.section = new Section(bench, "piece", "Hands on the model: move where B looks", { area: "piece", head: () => this.headOfB(), about: "Drag a cell of B up or down: the row follows, and still sums to 1. Click a cell to put all attention there, and again to let go. B is then decoded from there; A stays as it is." });
+    this.section = new Section(bench, "piece", "Hands on the model: move where B looks", { area: "piece", head: () => this.headOfB(), about: aboutRows });
     const halves = Object.entries(this.parts).map(([side, { head, none, holder }]) => el("div", { class: "s-half" }, head, none, holder));
     this.still = el("p", { class: "s-muted", hidden: true }, "Self-attention cannot be moved by hand. To move where B looks in the source, show the mean in B or a head of its attention to the source.");
     this.scale = el("div", { class: "s-bar" });
     this.trust = el("div", { class: "s-trust" });
     this.equation = el("div", {});
     this.about = el("p", { class: "s-says" });
-    this.node = el("div", {}, this.about, this.scale, el("div", { class: "s-halves" }, halves), this.still, this.section.node, this.trust, this.equation);
+    this.hard = el("div", {});
+    this.node = el("div", {}, this.about, this.hard, this.scale, el("div", { class: "s-halves" }, halves), this.still, this.section.node, this.trust, this.equation);
   }
 
   answer() {
     this.scale.replaceChildren(legend("weights", "0", "1", "Attention from 0 to 1, the same scale in A and B"), el("span", { class: "s-muted" }, "the same scale in A and B"));
     for (const side of ["A", "B"]) this.half(side);
     this.tell();
-    patch(this.equation, equations(this.bench, "alignment"));
+    const shown = ["A", "B"].filter((side) => this.attends(side));
+    patch(this.hard, ...new Map(shown.map((side) => [equationOf(this.bench, side), toldHard(this.bench, side, "piece")])).values());
+    patch(this.equation, equations(this.bench, "alignment", shown.length ? shown.map((side) => equationOf(this.bench, side)) : "alignment"));
     this.still.hidden = !this.attends("B") || !this.own("B");
     this.section.answer(this.attends("B") && this.still.hidden);
   }

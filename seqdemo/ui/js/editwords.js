@@ -25,6 +25,7 @@ export function editName(edit, kind = "subwords") {
   if (edit.kind === "Require") return words ? `the required word “${words}”` : "a required word";
   if (edit.kind === "AttentionRow") return `the attention${headsName(edit)} at step ${Number(edit.position) + 1}`;
   if (edit.kind === "AttentionBlend") return `attention${headsName(edit)} dimmed by ${Math.round(100 * edit.factor)} %`;
+  if (edit.kind === "AttentionDraw") return `the places drawn with seed ${edit.seed}`;
   return `${clampName(/** @type {any} */ (edit))} held${typeof edit.value === "number" ? ` at ${numeral(edit.value)}` : edit.value === "mean" ? " at the mean" : ""}`;
 }
 

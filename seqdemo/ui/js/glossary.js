@@ -41,19 +41,25 @@ function formula(text) {
   return node;
 }
 
+const WEIGHTS = "α_{tj} = softmax_j(e_{tj}),  Σ_j α_{tj} = 1";
 const EQUATIONS = {
   scores: ["log p(y | x) = Σ_t log p(y_t | y_{<t}, x)", "normalised score = log p(y | x) / n^α,  n counts <eos>"],
   tree: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "kept: the k largest totals of a step;  missed by = total of the last kept − total"],
   draws: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "y_t is drawn from softmax(scores / temperature), cut to the likeliest by the options"],
-  alignment: ["α_{tj} = softmax_j(e_{tj}),  Σ_j α_{tj} = 1", "c_t = Σ_j α_{tj} h_j"],
+  alignment: [WEIGHTS, "c_t = Σ_j α_{tj} h_j"],
+  hard: [WEIGHTS, "c_t = h_k,  k = argmax_j α_{tj}"],
+  drawn: [WEIGHTS, "c_t = h_k,  k drawn with probability α_{tk}"],
   lstm: ["f, i, o = σ(W x_t + U h_{t−1} + b)", "g = tanh(W x_t + U h_{t−1} + b)", "c_t = f · c_{t−1} + i · g", "h_t = o · tanh(c_t)"],
   gru: ["z, r = σ(W x_t + U h_{t−1} + b)", "n = tanh(W x_t + r · U h_{t−1} + b)", "h_t = z · h_{t−1} + (1 − z) · n"],
   elman: ["h_t = tanh(W x_t + U h_{t−1} + b)"],
   dimmer: ["α′_t = (1 − λ) α_t + λ · target", "target: uniform 1/S, all on the last state, or nothing (the context is scaled by 1 − λ)"],
+  "dimmer-caption": ["α′_t = (1 − λ) α_t + λ · target", "target: uniform 1/S, all on the bottom right cell, or nothing (the context is scaled by 1 − λ)"],
+  "dimmer-hard": ["c′_t = (1 − λ) c_t,  c_t = h_k,  k = argmax_j α_{tj}"],
   language: ["p(y_1 … y_T) = Π_t p(y_t | y_{<t})", "s_t = RNN(s_{t−1}, e(y_{t−1})),  p(y_t | y_{<t}) = softmax(V s_t + b)"],
 };
 
-/** `shown`: whose equations stand in the part `name`. @param {any} bench @param {string} name */
+/** `shown`: whose equations stand in the part `name`, of one or several. @param {any} bench @param {string} name @param {string | string[]} shown */
 export function equations(bench, name, shown = name) {
-  return folding(bench, `equation-${name}`, "Equation", { class: "s-equation" }, () => EQUATIONS[shown].map((line) => el("div", {}, formula(line))));
+  const lines = [...new Set([shown].flat().flatMap((each) => EQUATIONS[each]))];
+  return folding(bench, `equation-${name}`, "Equation", { class: "s-equation" }, () => lines.map((line) => el("div", {}, formula(line))));
 }

@@ -4,7 +4,7 @@
 import { leftOutOf } from "./editwords.js";
 import { editsFor, frozen, LETTERS, movedTo, same, sidesOf, startState, VIEW } from "./state.js";
 
-const EDITS = ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "ClampGate"];
+const EDITS = ["Force", "Ban", "Require", "AttentionRow", "AttentionBlend", "AttentionDraw", "ClampGate"];
 const BLENDS = ["uniform", "last", "nothing"];
 const MOST_EDITS = 20;
 const OWN = "own"; // instead of the name of a photograph: the user's own, which is in no link
@@ -172,7 +172,7 @@ class LinkReader {
 
   // For other weights, words keep their meaning; numbers of pieces, units and rows do not.
   keep(side, edits, other) {
-    const dropped = other ? edits.filter((edit) => !edit.pieces && !edit.word && edit.kind !== "AttentionBlend") : [];
+    const dropped = other ? edits.filter((edit) => !edit.pieces && !edit.word && !["AttentionBlend", "AttentionDraw"].includes(edit.kind)) : [];
     if (dropped.length) this.notes.push(leftOutOf(side, dropped, "the old weights"));
     return edits.filter((edit) => !dropped.includes(edit));
   }

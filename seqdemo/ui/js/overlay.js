@@ -7,6 +7,7 @@ import { equations } from "./glossary.js";
 import { ExamplesView, inputNote, WantedView } from "./examples.js";
 import { sideSwitch } from "./panels.js";
 import { factsOf } from "./facts.js";
+import { equationOf, isHard, toldHard } from "./hard.js";
 import { howFar } from "./trust.js";
 import { Section } from "./section.js";
 
@@ -85,19 +86,26 @@ export class PhotoView {
   }
 }
 
+function aboutCells(hard) {
+  const how = hard ? "Choose a word, then click the cell where B shall look while it writes that word; click it again to let go."
+    : "Choose a word, then paint over the photograph where B shall look while it writes that word; paint more to add, paint it again to take it away.";
+  return `${how} B is then decoded from there; A stays as it is.`;
+}
+
 export class OverlayPanel {
   constructor(bench) {
     this.bench = bench;
     this.drawing = null;
     this.bar = el("div", { class: "s-bar" });
+    this.hard = el("div", {});
     this.none = el("p", { class: "s-muted", hidden: true }, "This model has no attention: it reads the photograph as one vector.");
     this.holder = el("div", {});
     this.trust = el("div", { class: "s-trust" });
     this.equation = el("div", {});
-    this.section = new Section(bench, "cell", "Hands on the model: paint where B looks", { area: "cell", about: "Choose a word, then paint over the photograph where B shall look while it writes that word; paint more to add, paint it again to take it away. B is then decoded from there; A stays as it is.", chosen: (row) => bench.look({ word: row }) });
+    this.section = new Section(bench, "cell", "Hands on the model: choose where B looks", { area: "cell", about: aboutCells, chosen: (row) => bench.look({ word: row }) });
     this.node = el("div", {},
       el("p", { class: "s-says" }, "Point at a word: the photograph is bright where the model looked while writing it and dark elsewhere, each word on its own scale. A click keeps the word; arrow keys move from word to word."),
-      this.bar, this.none, this.holder, this.section.node, this.trust, this.equation);
+      this.bar, this.hard, this.none, this.holder, this.section.node, this.trust, this.equation);
   }
 
   answer() {
@@ -106,7 +114,8 @@ export class OverlayPanel {
     const side = bench.shownIn("looks");
     const { trace, kind, spec } = bench.columns[side];
     patch(this.bar, sideSwitch(bench, side, (looks) => bench.update(withView({ looks, word: 0 }), `Looked at where ${looks} looks`), "Whose attention"));
-    patch(this.equation, equations(bench, "alignment"));
+    patch(this.equation, equations(bench, "alignment", equationOf(bench, side)));
+    patch(this.hard, toldHard(bench, side, "cell"));
     this.none.hidden = Boolean(trace.attention);
     this.holder.hidden = this.trust.hidden = !trace.attention;
     if (this.section.hands) this.section.hands.row = word;
@@ -116,7 +125,7 @@ export class OverlayPanel {
     const payload = { picture: bench.picture ? bench.picture.data : "", pieces: trace.pieces, kind: kind.target, weights: trace.attention, distribution: trace.distribution, facts: factsOf(bench, side, "Attention over the photograph") };
     const hands = this.section.here;
     /** @type {import("../../figures/js/photograph.js").PhotographView} */
-    const view = { word, veil, mode: hands ? "paint" : "look", painted: hands ? hands.painted() : [], tables: bench.tables() };
+    const view = { word, veil, mode: !hands ? "look" : isHard(bench, "B") ? "pick" : "paint", painted: hands ? hands.painted() : [], tables: bench.tables() };
     if (this.drawing) this.drawing.update(payload, view);
     else this.drawing = mountPhotograph(this.holder, payload, view, (event, detail) => this.heard(event, detail));
   }

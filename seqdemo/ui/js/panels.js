@@ -2,6 +2,7 @@
 import { button, clear, el, saveFile } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
 import { equations } from "./glossary.js";
+import { blendTargets } from "./hard.js";
 import { columnOf, same, withModelAndSearch } from "./state.js";
 import { strategyName } from "./finding.js";
 import { Section } from "./section.js";
@@ -60,17 +61,21 @@ export class AttentionPanel {
 
   showDimmer(known, spec) {
     const head = [el("h3", {}, "2. This model, with its attention dimmed"),
-      el("p", {}, "Its weights are blended away from what it wants to look at. It was never trained for that: this shows how much it leans on attention.")];
+      el("p", {}, known.hard ? "It looks at one place alone, and what it fetches there is scaled down. It was never trained for that: this shows how much it leans on attention."
+        : "Its weights are blended away from what it wants to look at. It was never trained for that: this shows how much it leans on attention.")];
     if (!known.attention) {
       patch(this.dimmer, head, el("p", { class: "s-muted" }, "The model in B has no attention to dim."));
       return;
     }
-    const edit = spec.edits.find((item) => item.kind === "AttentionBlend") || { factor: 0, towards: "uniform" };
+    const edit = spec.edits.find((item) => item.kind === "AttentionBlend") || { factor: 0, towards: known.hard ? "nothing" : "uniform" };
+    const { task } = this.bench.setup;
     const label = el("output", { for: "s-dim" }, `${Math.round(edit.factor * 100)} %`);
-    const towards = el("select", { id: "s-towards", on: { change: (event) => this.bench.dim(edit.factor, event.target.value) } }, [["uniform", "towards uniform"], ["last", "towards the last state"], ["nothing", "towards nothing"]].map(([key, name]) => el("option", { value: key, selected: key === edit.towards }, name)));
+    const towards = el("select", { id: "s-towards", on: { change: (event) => this.bench.dim(edit.factor, event.target.value) } }, blendTargets({ task, hard: known.hard, now: edit.towards }).map(([key, name]) => el("option", { value: key, selected: key === edit.towards }, `towards ${name}`)));
     const drag = { input: (event) => this.bench.dim(Number(event.target.value), edit.towards), change: () => this.bench.history.close() };
     const slider = el("input", { type: "range", id: "s-dim", min: 0, max: 1, step: 0.05, value: edit.factor, on: drag });
-    patch(this.dimmer, head, el("div", { class: "s-inline" }, el("label", { for: "s-dim" }, "Dim B by"), slider, label), el("div", { class: "s-inline" }, el("label", { for: "s-towards" }, "Blend"), towards), equations(this.bench, "dimmer"));
+    patch(this.dimmer, head, el("div", { class: "s-inline" }, el("label", { for: "s-dim" }, "Dim B by"), slider, label), el("div", { class: "s-inline" }, el("label", { for: "s-towards" }, "Blend"), towards),
+      known.hard ? el("p", { class: "s-muted" }, "Blending a part of the way towards uniform would change nothing: the heaviest place stays the heaviest. At 100 % all places would tie.") : null,
+      equations(this.bench, "dimmer", known.hard ? "dimmer-hard" : task === "caption" ? "dimmer-caption" : "dimmer"));
   }
 
   showCurves(known, twin, partner) {

@@ -4,6 +4,7 @@ import { numbersOf } from "../../figures/js/alignment.js";
 import { mountBars } from "../../figures/js/bars.js";
 import { patch } from "../../figures/js/patch.js";
 import { pieceName } from "../../figures/js/text.js";
+import { DrawChoice, isHard } from "./hard.js";
 import { ResultLine } from "./result.js";
 import { columnOf, coversHeads, isRow, withRow } from "./state.js";
 
@@ -60,16 +61,24 @@ export class RowHands {
     this.select = el("select", { id, on: { change: () => (this.choose(Number(this.select.value)), this.chosen(this.row)) } });
     this.tools = el("div", { class: "s-actions" });
     this.whose = el("p", { class: "s-muted" });
+    this.about = el("p", { class: "s-says" });
+    this.aboutOf = about; // what can be done, by whether attention is hard
+    this.draws = new DrawChoice(bench, area);
     this.said = el("p", { class: "s-says", role: "status" });
     this.holder = el("div", {});
     this.bars = mountBars(this.holder, { title: "", bars: [] });
     this.result = new ResultLine(bench);
-    this.node = el("div", { class: "s-row-hands" }, el("p", { class: "s-says" }, about),
+    this.node = el("div", { class: "s-row-hands" }, this.about, this.draws.node,
       el("div", { class: "s-inline" }, el("label", { for: id }, "While it writes"), this.select), this.tools, this.whose, this.result.node, this.said, this.holder);
   }
 
   get trace() {
     return this.bench.columns.B.trace;
+  }
+
+  /** Hard attention looks at one place: weights by hand only say at which. */
+  get hard() {
+    return isHard(this.bench, "B");
   }
 
   /** How many places a row has. */
@@ -110,6 +119,8 @@ export class RowHands {
     this.row = Math.min(this.row, trace.pieces.length - 1);
     patch(this.select, trace.pieces.map((piece, t) => el("option", { value: t }, `${t + 1}: ${pieceName(piece, target)}${this.edits(t).length ? " (by hand)" : ""}`)));
     this.select.value = String(this.row);
+    this.about.textContent = this.aboutOf(this.hard);
+    this.draws.answer();
     this.result.answer();
     this.show();
     this.ask();
@@ -125,13 +136,13 @@ export class RowHands {
     const mine = this.edits(row).filter((edit) => coversHeads(this.heads, edit));
     const does = (name, weights, words, title) => button(name, () => this.set(weights(), words), { title, "data-key": name });
     patch(this.tools,
-      does("Pin", () => now, "Pinned", "The row stays as it is now, whatever else changes."),
-      does("Only here", () => only(now, place), "Only one place", `All attention on one ${this.area}: the one touched last, else the heaviest.`),
-      does("Uniform", () => now.map(() => 1), "Uniform attention", `The same attention on every ${this.area}.`),
+      does("Pin", () => now, "Pinned", `The ${this.hard ? this.area : "row"} stays as it is now, whatever else changes.`),
+      this.hard ? null : [does("Only here", () => only(now, place), "Only one place", `All attention on one ${this.area}: the one touched last, else the heaviest.`),
+        does("Uniform", () => now.map(() => 1), "Uniform attention", `The same attention on every ${this.area}.`)],
       this.area === "piece" ? [does("Shift left", () => shiftedRow(now, -1), "Attention one place to the left", "Every weight one place to the left."),
         does("Shift right", () => shiftedRow(now, 1), "Attention one place to the right", "Every weight one place to the right."),
         does("Diagonal", () => only(now, diagonalPlace(row, trace.pieces.length, this.wide)), "The diagonal", "All attention on the place that is as far into the input as this word is into the output.")] : null,
-      does("Shuffle", () => shuffled(now), "Shuffled attention", "The same weights in another order, drawn at random."),
+      this.hard ? null : does("Shuffle", () => shuffled(now), "Shuffled attention", "The same weights in another order, drawn at random."),
       alike ? does("As in A", () => this.weights(row, "A"), "Attention as in A", "The row that A has at this place.") : null,
       mine.length ? button("Let go", () => this.set(null, "Let go of attention"), { title: "Back to where the model wants to look.", "data-key": "free" }) : null);
     this.whose.hidden = !this.whichHeads();
@@ -201,12 +212,14 @@ export class RowHands {
   /** The cells that were painted for this row. */
   painted() {
     const weights = (this.edit() || { weights: [] }).weights;
+    if (this.hard) return weights.length ? [heaviest(weights)] : [];
     const cells = weights.flatMap((weight, cell) => (weight ? [cell] : []));
     return new Set(cells.map((cell) => weights[cell])).size === 1 && cells.length < weights.length ? cells : [];
   }
 
   /** The row of these cells and those painted before; painted once more, cells are taken away. */
   paintedWith(cells) {
+    if (this.hard) return this.painted().includes(cells[0]) ? null : only(this.weights(), cells[0]);
     const before = new Set(this.painted());
     const away = cells.every((cell) => before.has(cell));
     cells.forEach((cell) => (away ? before.delete(cell) : before.add(cell)));
@@ -214,7 +227,7 @@ export class RowHands {
   }
 
   paint(cells) {
-    this.set(this.paintedWith(cells), "Painted where to look");
+    this.set(this.paintedWith(cells), this.hard ? "Chose where to look" : "Painted where to look");
   }
 
   /** A cell was clicked: all attention there; again: as the model wants. */
@@ -229,6 +242,7 @@ export class RowHands {
     const { bench, row } = this;
     const name = pieceName(this.trace.pieces[row], bench.columns.B.kind.target);
     const heads = this.whichHeads();
-    bench.update(withRow("B", row, weights && normalised(weights), this.heads), `B: ${words.toLowerCase()} while writing “${name}”${heads && `, ${heads}`}`);
+    const held = weights && this.hard ? only(weights, heaviest(weights)) : weights;
+    bench.update(withRow("B", row, held && normalised(held), this.heads), `B: ${words.toLowerCase()} while writing “${name}”${heads && `, ${heads}`}`);
   }
 }

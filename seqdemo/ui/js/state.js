@@ -172,9 +172,11 @@ export function withOption(side, name, value) {
   });
 }
 
-/** Forced or forbidden words belong to the old model; dimmed attention fits any model with attention. */
+/** Forced or forbidden words belong to the old model; dimmed attention fits any model with attention. Hard attention, which looks
+ * at the heaviest place, cannot be dimmed towards uniform; it alone draws places. */
 export function movedTo(card) {
-  return ({ edits }) => ({ checkpoint: card.name, edits: edits.filter((edit) => edit.kind === "AttentionBlend" && card.attention) });
+  const fits = { AttentionBlend: (edit) => card.attention && !(card.hard && edit.towards === "uniform"), AttentionDraw: () => card.hard };
+  return ({ edits }) => ({ checkpoint: card.name, edits: edits.filter((edit) => fits[edit.kind] && fits[edit.kind](edit)) });
 }
 
 export function withModel(side, card) {
@@ -317,6 +319,11 @@ export function heldAt(edits, place) {
 export function withDimmed(side, factor, towards) {
   const others = (edits) => edits.filter((edit) => edit.kind !== "AttentionBlend");
   return withEdits(side, (edits) => (factor > 0 ? [...others(edits), { kind: "AttentionBlend", factor, towards, positions: null }] : others(edits)));
+}
+
+/** Hard attention looks at places drawn by this seed; null: at the heaviest. */
+export function withDraw(side, seed) {
+  return withEdits(side, (edits) => [...edits.filter((edit) => edit.kind !== "AttentionDraw"), ...(seed === null ? [] : [{ kind: "AttentionDraw", seed }])]);
 }
 
 export function withSelection(side, selection) {

@@ -5,10 +5,10 @@ import { patch } from "../../figures/js/patch.js";
 import { differing, pieceName, units, visible } from "../../figures/js/text.js";
 import { Asked } from "./asked.js";
 import { comparedWith, penalty } from "./finding.js";
+import { blendTargets, isHard } from "./hard.js";
 import { withColumn } from "./state.js";
 
 const MOST_RANKED = 6;
-const TOWARDS = [["uniform", "uniform"], ["last", "the last state"], ["nothing", "nothing"]];
 const STRIPS = { dimmer: ["dimmer", "Decode at each step of the dimmer"], beam: ["beam", "Decode with every beam size"], precision: ["precision", "Decode in every precision"] };
 
 /** A pool of outputs in the order of another score. @param {any[]} pool @returns {any[]} */
@@ -38,7 +38,7 @@ export class StripHands extends Asked {
     this.along = "";
     this.rank = { length_norm: "none", alpha: 0.6, coverage: 0 };
     const towards = newId("s-towards");
-    this.towards = el("select", { id: towards }, TOWARDS.map(([key, name]) => el("option", { value: key }, name)));
+    this.towards = el("select", { id: towards });
     const dims = along.includes("dimmer") ? el("span", { class: "s-inline" }, el("label", { for: towards }, "Dim towards"), this.towards) : null;
     this.ranking = new RankAgain(this);
     this.node = el("div", {},
@@ -54,6 +54,14 @@ export class StripHands extends Asked {
 
   show(answer) {
     super.show({ along: this.along, base: 0, flips: null, says: [], pool: [], ...answer });
+  }
+
+  answer() {
+    const targets = blendTargets({ task: this.bench.setup.task, hard: isHard(this.bench, "B") });
+    const now = targets.some(([key]) => key === this.towards.value) ? this.towards.value : targets[0][0];
+    patch(this.towards, targets.map(([key, name]) => el("option", { value: key }, name)));
+    this.towards.value = now;
+    super.answer();
   }
 
   draw() {
