@@ -39,7 +39,7 @@ from seqdemo.prompts import MOST_CHARACTERS, MOST_PIECES, MOST_TEXT, Prompt, cut
 from seqdemo.records import Certificate, Hypothesis, Price, SearchError, SearchTree, StepInFull, Trace
 from seqdemo.search import NEVER, Required, Rule, SearchResult, error_between, search, word_rules
 from seqdemo.state import StepFunction, join, select
-from seqdemo.text import Pieces, Tokenizer, longer_word
+from seqdemo.text import Pieces, Tokenizer, longer_word, quoted
 
 Progress = Callable[[int, float, float], None]
 Cancel = Callable[[], bool]
@@ -303,7 +303,7 @@ def badges(checkpoint: Checkpoint | Network, run: Run, trace: Trace | None = Non
 def in_longer_word(badge: Badge, edit: Edit, text: Tokenizer, target: tuple[int, ...], given: int) -> Badge:
     """The badge of a required word, with the longer word that it is a part of."""
     longer = longer_word(text, target, places_of(edit, target, given)) if isinstance(edit, Require) else ""
-    return replace(badge, says=f"{badge.says}; as part of “{longer}”") if longer else badge
+    return replace(badge, says=f"{badge.says}; as part of {quoted(longer)}") if longer else badge
 
 
 def search_error(exact: Run, beam: Run) -> SearchError:

@@ -24,7 +24,7 @@ from seqdemo.hands.units import WordUnderUnits, batches, held_layer
 from seqdemo.network.attention import as_row
 from seqdemo.network.model import log_probabilities
 from seqdemo.state import Seen, select
-from seqdemo.text import SPACE_MARK
+from seqdemo.text import SPACE_MARK, quoted
 
 STEPS, REACH = 30, 0.08  # steps of gradient ascent; how much attention each may move
 ENOUGH = 0.02  # nats; a row with this margin is far enough
@@ -61,7 +61,7 @@ class BentRow:
         assert self.edit
         change = [new - old for new, old in zip(self.edit.weights, self.own)]
         start, end = change.index(min(change)), change.index(max(change))
-        old, new = (f"“{source[at].lstrip(SPACE_MARK)}”" if source else f"cell {at + 1}" for at in (start, end))
+        old, new = (quoted(source[at].lstrip(SPACE_MARK)) if source else f"cell {at + 1}" for at in (start, end))
         head = "" if self.edit.head is None else f" of head {self.edit.head + 1} in layer {(self.edit.layer or 0) + 1}"
         share, piece = f"{100 * self.amount:.0f} %", self.edit.position + 1
         return f"move {share} of the attention{head} at piece {piece}, mostly from {old} to {new}."

@@ -38,6 +38,7 @@ from seqdemo.playground import (
 )
 from seqdemo.prompts import Prompt, tokenizer
 from seqdemo.records import Certificate, Hypothesis, Price
+from seqdemo.text import quoted
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 BEAMS = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -137,7 +138,7 @@ class Along:
         """The piece at which two outputs begin to differ, and both pieces there."""
         at = frame.differs_at
         assert at is not None
-        old, new = (f"“{one.pieces[at]}”" if at < len(one.pieces) else "nothing" for one in (base, frame))
+        old, new = (quoted(one.pieces[at]) if at < len(one.pieces) else "nothing" for one in (base, frame))
         return f"piece {at + 1} is {new} instead of {old}"
 
 
@@ -277,7 +278,7 @@ def fault(wanted: Wanted, best: Frame) -> str:
         return "The likeliest output found is the wanted answer."
     if wanted.logp > best.logp:
         return f"The model finds the wanted answer likelier than all that was found ({wanted.logp:.3f}): the search missed it."
-    than = f"“{best.text}” ({best.logp:.3f})"
+    than = f"{quoted(best.text)} ({best.logp:.3f})"
     return f"The model finds the wanted answer less likely ({wanted.logp:.3f}) than {than}: the model is at fault."
 
 

@@ -22,6 +22,7 @@ from seqdemo.hands.words import candidates_at, unspellable
 from seqdemo.network.model import Network
 from seqdemo.numerals import small
 from seqdemo.playground import Run, checkpoint_of, edited, obedient, run, searched, trace
+from seqdemo.text import quoted
 
 STRATEGIES = ("greedy", "beam")
 MOST_BANS = 5  # at the place itself, one after the other
@@ -110,7 +111,7 @@ class Wish:
         return trace(self.checkpoint, self.found.prompt, tokens, self.found.edits, self.found.options).total
 
     def quoted(self, tokens: Sequence[int]) -> str:
-        return f"“{self.place.text.decode(tokens) or self.place.text.piece(tokens[0])}”"
+        return quoted(self.place.text.decode(tokens) or self.place.text.piece(tokens[0]))
 
 
 def cheapest(

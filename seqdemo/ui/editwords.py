@@ -9,6 +9,7 @@ from typing import Any
 
 from seqdemo.config import EOS, ModelConfig, switches
 from seqdemo.edits import AttentionBlend, AttentionDraw, AttentionRow, Ban, ClampGate, Edit, Force, Require, edit_to_json
+from seqdemo.text import quoted
 
 BLENDS = {"uniform": "towards uniform", "last": "towards the last state", "nothing": "towards nothing"}
 CORNER = "towards the bottom right cell"  # the last state of a photograph
@@ -23,17 +24,17 @@ def told_edit(edit: Edit, checkpoint: Any, given: int = 0) -> dict[str, Any]:
         return {**edit_to_json(edit), "pieces": pieces, "says": words_sentence(edit, text)}
     if isinstance(edit, Require):
         word = text.decode(edit.spellings[0])
-        return {**edit_to_json(edit), "word": word, "says": f"must say “{word}” somewhere"}
+        return {**edit_to_json(edit), "word": word, "says": f"must say {quoted(word)} somewhere"}
     return {**edit_to_json(edit), "says": state_sentence(edit, checkpoint)}
 
 
 def words_sentence(edit: Force | Ban, text: Any) -> str:
     """What is forced or forbidden, and where."""
     end = " ⟨end⟩" if EOS in edit.tokens else ""
-    quoted = f"“{text.decode(edit.tokens)}{end}”" if len(edit.tokens) > 1 or not end else "the end"
+    words = quoted(f"{text.decode(edit.tokens)}{end}") if len(edit.tokens) > 1 or not end else "the end"
     if edit.position:
-        return f"{'writes' if isinstance(edit, Force) else 'never writes'} {quoted} from piece {edit.position + 1} on"
-    return f"{'starts' if isinstance(edit, Force) else 'never starts'} with {quoted}"
+        return f"{'writes' if isinstance(edit, Force) else 'never writes'} {words} from piece {edit.position + 1} on"
+    return f"{'starts' if isinstance(edit, Force) else 'never starts'} with {words}"
 
 
 def state_sentence(edit: Edit, checkpoint: Any) -> str:

@@ -3,7 +3,7 @@ import { el, newId, svg, tip, unpack } from "./core.js";
 import { css, onThemeChange, palette } from "./colour.js";
 import { Drawn, mounted } from "./drawn.js";
 import { figureTools } from "./saving.js";
-import { pieceName } from "./text.js";
+import { pieceName, quoted } from "./text.js";
 
 /**
  * @typedef {{picture: string, pieces: string[], kind: string, weights: any, distribution?: any, facts: import("./saving.js").Facts}} PhotographPayload
@@ -204,7 +204,7 @@ class PhotographDrawing extends Drawn {
     if (this.cell >= 0) this.outline(this.cell, palette().accent);
     const space = { paint: ", space paints", pick: ", space chooses one" }[this.view.mode] || "";
     const keys = `Arrow keys move over the cells${space}.`;
-    this.big.setAttribute("aria-label", `Attention over the photograph for “${this.name(word)}”. ${keys}`);
+    this.big.setAttribute("aria-label", `Attention over the photograph for ${quoted(this.name(word))}. ${keys}`);
     this.words.setAttribute("aria-activedescendant", this.frames[word].option.id);
     this.frames.forEach(({ frame, option }, t) => {
       option.setAttribute("aria-selected", String(t === word));

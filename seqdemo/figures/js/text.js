@@ -17,6 +17,18 @@ export function visible(text) {
   return [...text].map(visibleCharacter).join("");
 }
 
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
+
+/** A text for a sentence: letters that run from right to left leave the order of what stands around them alone. @param {string} text */
+export function isolated(text) {
+  return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
+}
+
+/** A text in quotation marks, for a sentence. @param {string} text */
+export function quoted(text) {
+  return `“${isolated(text)}”`;
+}
+
 export function isEnd(piece) {
   return piece === "<eos>" || piece === "</s>";
 }
@@ -108,7 +120,7 @@ export function differing(left, right) {
 
 export function isRightToLeft(text) {
   const strong = text.match(/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]|[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff\u0900-\u0dff]/u);
-  return Boolean(strong) && /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(strong[0]);
+  return Boolean(strong) && RIGHT_TO_LEFT.test(strong[0]);
 }
 
 /** The number, from 1, of the word (or letter) that a piece belongs to. Words are counted as a reader counts them: by the spaces. */

@@ -1,6 +1,7 @@
 // The menu of a word in an output: take it, forbid it, require it anywhere, or put another word in its place.
 import { button, el, newId, probability, times } from "./core.js";
 import { patch } from "./patch.js";
+import { quoted } from "./text.js";
 
 /**
  * @typedef {{text: string, pieces: string[], logp: number | null}} Alternative  `logp`: of the whole word, given what stands before it
@@ -56,16 +57,16 @@ class WordMenu {
     const wish = this.typed.trim() || (ended ? "" : word);
     const best = Math.max(this.payload.best ?? -Infinity, logp ?? -Infinity, ...(this.typed ? [] : alternatives.map((item) => item.logp ?? -Infinity)));
     const likely = logp === null ? "" : `: probability ${probability(logp)}, ${besideBest(logp, best)}`;
-    patch(this.head, el("bdi", { class: "s-wordmenu-word" }, ended ? "the end" : `“${word}”`), `, ${place}${likely}.`);
+    patch(this.head, el("span", { class: "s-wordmenu-word" }, ended ? "the end" : quoted(word)), `, ${place}${likely}.`);
     const act = (name, event, about, detail = null) => button(name, () => this.emit(event, detail), { title: about, "data-key": event, class: event === "take" ? "s-primary" : null });
     patch(this.actions,
       act("Take this", "take", "The output in B must begin like this, up to here."),
       act("Never this", "never", "The output in B may not begin like this."),
-      wish ? act(wish === word ? "Must be said" : `“${wish}” must be said`, "must", "This word must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish) : null);
+      wish ? act(wish === word ? "Must be said" : `${quoted(wish)} must be said`, "must", "This word must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish) : null);
     const shown = this.shown();
     patch(this.list, shown.map((item) => el("li", { "data-key": item.pieces.join("\u0000") }, button([
       el("bdi", {}, item.text), el("span", { class: "s-alternative-bar", style: { "--p": item.logp === null ? 0 : Math.exp(item.logp).toFixed(4) } }), el("span", { class: "s-number" }, probability(item.logp, 3)),
-    ], () => this.emit("other", item), { class: "s-alternative", "aria-label": `Take “${item.text}” instead, probability ${probability(item.logp, 3)}` }))));
+    ], () => this.emit("other", item), { class: "s-alternative", "aria-label": `Take ${quoted(item.text)} instead, probability ${probability(item.logp, 3)}` }))));
     this.about.hidden = !before;
     patch(this.about, "What you take is forced together with all that stands before it: “", el("bdi", {}, before), "”.");
     this.said.textContent = said || (searching ? "Asking the model…" : !shown.length && this.typed ? "Nothing likely here begins like this." : "");

@@ -1,6 +1,6 @@
 // One column of the comparison: its controls, its output with the differing words marked, its numbers, its n-best.
 import { button, el, probability, signed, tipFor } from "../../figures/js/core.js";
-import { isEnd, isRightToLeft, pieceName, units, visible } from "../../figures/js/text.js";
+import { isEnd, isRightToLeft, isolated, pieceName, quoted, units, visible } from "../../figures/js/text.js";
 import { TERMS, term } from "./glossary.js";
 import { patch } from "../../figures/js/patch.js";
 import { folding } from "./fold.js";
@@ -242,7 +242,7 @@ export class ColumnView {
     const tops = same && trace.top[at] ? trace.top[at].map(([piece, logp]) => `${probability(logp)}  ${pieceName(piece, column.kind.target)}`) : [];
     const sum = chosen.logps.slice(0, t + 1).reduce((a, b) => a + b, 0);
     const end = isEnd(chosen.pieces[t]) ? "the end: here the model stops of its own accord" : "";
-    return [`${pieceName(chosen.pieces[t], column.kind.target)}: probability ${probability(chosen.logps[t])}`, `log probability ${signed(chosen.logps[t])}, sum so far ${signed(sum)}`, end, tops.length ? "likeliest here:" : "", ...tops];
+    return [`${isolated(pieceName(chosen.pieces[t], column.kind.target))}: probability ${probability(chosen.logps[t])}`, `log probability ${signed(chosen.logps[t])}, sum so far ${signed(sum)}`, end, tops.length ? "likeliest here:" : "", ...tops];
   }
 
   showNbest(column) {
@@ -274,6 +274,6 @@ function wantedScore(column, chosen) {
   const gap = wanted.total - chosen.total;
   const likely = chosen.prefix ? "" : `, ${comparedWith(gap, "this output")}`;
   const least = wanted.logps.indexOf(Math.min(...wanted.logps));
-  const hardest = wanted.pieces.length > 1 ? ` Least expected: “${pieceName(wanted.pieces[least], kind.target)}” (${probability(wanted.logps[least], 3)}).` : "";
+  const hardest = wanted.pieces.length > 1 ? ` Least expected: ${quoted(pieceName(wanted.pieces[least], kind.target))} (${probability(wanted.logps[least], 3)}).` : "";
   return el("p", { class: "s-says" }, "Your answer: ", term("log probability"), " ", el("strong", {}, signed(wanted.total, 3)), `${likely}.${hardest}`);
 }

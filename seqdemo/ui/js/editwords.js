@@ -1,15 +1,15 @@
 // Edits in words, where the server has not told them.
 import { numeral } from "../../figures/js/core.js";
-import { plainText } from "../../figures/js/text.js";
+import { plainText, quoted } from "../../figures/js/text.js";
 
 /** @typedef {import("./state.js").Edit} Edit */
 
 /** What an edit does. @param {Edit} edit @param {string} kind of the model's pieces */
 export function editWords(edit, kind) {
-  if (edit.kind === "Require" && edit.word) return `must say “${edit.word}” somewhere`;
+  if (edit.kind === "Require" && edit.word) return `must say ${quoted(edit.word)} somewhere`;
   if (!edit.pieces) return editName(edit, kind);
-  const [never, quoted] = [edit.kind === "Ban" ? "never " : "", `“${plainText(edit.pieces, kind)}”`];
-  return edit.position ? `${never}writes ${quoted} from piece ${edit.position + 1} on` : `${never}starts with ${quoted}`;
+  const [never, words] = [edit.kind === "Ban" ? "never " : "", quoted(plainText(edit.pieces, kind))];
+  return edit.position ? `${never}writes ${words} from piece ${edit.position + 1} on` : `${never}starts with ${words}`;
 }
 
 /** @param {string} side @param {readonly Edit[]} edits @param {string} owner whose they are  @param {string} [kind] of the column's pieces */
@@ -20,9 +20,9 @@ export function leftOutOf(side, edits, owner, kind) {
 /** An edit by a name. @param {Edit} edit @param {string} [kind] of the column's pieces */
 export function editName(edit, kind = "subwords") {
   const words = edit.word || (edit.pieces ? plainText(edit.pieces, kind).trim() : "");
-  if (edit.kind === "Force") return words ? `the forced “${words}”` : "a forced beginning";
-  if (edit.kind === "Ban") return words ? `the forbidden “${words}”` : "a forbidden beginning";
-  if (edit.kind === "Require") return words ? `the required word “${words}”` : "a required word";
+  if (edit.kind === "Force") return words ? `the forced ${quoted(words)}` : "a forced beginning";
+  if (edit.kind === "Ban") return words ? `the forbidden ${quoted(words)}` : "a forbidden beginning";
+  if (edit.kind === "Require") return words ? `the required word ${quoted(words)}` : "a required word";
   if (edit.kind === "AttentionRow") return `the attention${headsName(edit)} at step ${Number(edit.position) + 1}`;
   if (edit.kind === "AttentionBlend") return `attention${headsName(edit)} dimmed by ${Math.round(100 * edit.factor)} %`;
   if (edit.kind === "AttentionDraw") return `the places drawn with seed ${edit.seed}`;

@@ -1,6 +1,7 @@
 // Examples as buttons, what each shows, and reference answers by people.
 import { el } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
+import { quoted } from "../../figures/js/text.js";
 import { folding } from "./fold.js";
 
 const MOST_KINDS = 8, MOST_EXAMPLES = 10; // of which one is shown at once
@@ -53,7 +54,7 @@ function whoWrote(example) {
   if (!example) return "";
   const references = (example.references || []).slice(0, 2);
   const end = /[.!?…]$/.test(references.at(-1) || "") ? "" : ".";
-  const people = references.length ? `A person wrote: ${references.map((text) => `“${text}”`).join("; another: ")}${end}` : "";
+  const people = references.length ? `A person wrote: ${references.map(quoted).join("; another: ")}${end}` : "";
   return [people, example.credit].filter(Boolean).join(" ");
 }
 

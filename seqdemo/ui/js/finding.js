@@ -1,6 +1,6 @@
 // The sentence that says what the comparison shows. Pure: two columns in, parts of a sentence out.
 import { probability, signed, times } from "../../figures/js/core.js";
-import { isEnd, parting, pieceName, plainText, unitNumber } from "../../figures/js/text.js";
+import { isEnd, parting, pieceName, plainText, quoted, unitNumber } from "../../figures/js/text.js";
 
 export const NOUNS = {
   translate: ["translation", "word"],
@@ -138,8 +138,8 @@ function twoModels(a, b, task) {
   if (!parts) return [`Two models, one ${noun}: A and B agree on every ${word}.`];
   const [at, across] = parts;
   return [
-    `Two different models part at ${placeOfBoth(a, b, parts, word)}, where A writes `, quoted(a.hypothesis, at, a.kind, "A"),
-    " and B writes ", quoted(b.hypothesis, across, b.kind, "B"), ". Their probabilities come from two models and cannot be compared.",
+    `Two different models part at ${placeOfBoth(a, b, parts, word)}, where A writes `, marked(a.hypothesis, at, a.kind, "A"),
+    " and B writes ", marked(b.hypothesis, across, b.kind, "B"), ". Their probabilities come from two models and cannot be compared.",
   ];
 }
 
@@ -197,7 +197,7 @@ function names(a, b) {
 }
 
 function named(hypothesis, at, kind, side) {
-  return [quoted(hypothesis, at, kind, side), within(hypothesis, at, kind), ...(at < hypothesis.logps.length ? [` (${probability(hypothesis.logps[at], 3)})`] : [])].filter(Boolean);
+  return [marked(hypothesis, at, kind, side), within(hypothesis, at, kind), ...(at < hypothesis.logps.length ? [` (${probability(hypothesis.logps[at], 3)})`] : [])].filter(Boolean);
 }
 
 // The whole word, where the piece is only a part of it.
@@ -206,10 +206,10 @@ function within({ pieces }, at, kind) {
   const words = plainText(pieces, kind).trim().split(/\s+/u);
   const word = words[unitNumber(pieces, at, kind) - 1].replace(/^\p{P}+|\p{P}+$/gu, "");
   const piece = pieceName(pieces[at], kind).replace(/^‿/, "");
-  return word !== piece && word.includes(piece) ? ` of “${word}”` : "";
+  return word !== piece && word.includes(piece) ? ` of ${quoted(word)}` : "";
 }
 
-function quoted(hypothesis, at, kind, side) {
+function marked(hypothesis, at, kind, side) {
   return at >= hypothesis.pieces.length ? "its end" : { text: isEnd(hypothesis.pieces[at]) ? "the end" : `“${pieceName(hypothesis.pieces[at], kind)}”`, mark: side };
 }
 

@@ -1,6 +1,6 @@
 // When does a gate close? The mean of each gate by the piece that was read: most shut and most open.
 import { button, el, table } from "../../figures/js/core.js";
-import { pieceName } from "../../figures/js/text.js";
+import { isolated, pieceName } from "../../figures/js/text.js";
 import { GATE_WORDS, partName } from "../../figures/js/units.js";
 import { Asked } from "./asked.js";
 
@@ -20,7 +20,7 @@ export class GateTimes extends Asked {
     const named = (part) => ({ piece, mean, at, count }) => {
       const place = at === null || at === undefined ? ` (${count} times)` : ` (${at + 1})`;
       const name = piece === "<bos>" ? "the start" : pieceName(piece, part === "encoder" ? kind.source : kind.target);
-      return `${name} ${mean.toFixed(2)}${place}`;
+      return `${isolated(name)} ${mean.toFixed(2)}${place}`;
     };
     const rows = gates.map(({ part, layer, direction, gate, mean, shut, open }) => [
       `${(GATE_WORDS[gate] || [gate])[0]}, ${partName([part, layer, ...(part === "encoder" ? [direction] : [])].join(".")).toLowerCase()}`, mean.toFixed(2),

@@ -1,6 +1,6 @@
 // The tree of one column, the other column's path through it, and the actions on the selected box.
 import { el } from "../../figures/js/core.js";
-import { isEnd, plainText, units } from "../../figures/js/text.js";
+import { isEnd, plainText, quoted, units } from "../../figures/js/text.js";
 import { pathTo } from "../../figures/js/layout.js";
 import { patch } from "../../figures/js/patch.js";
 import { mountTree } from "../../figures/js/tree.js";
@@ -87,7 +87,7 @@ export class TreePanel {
     }
     const { row, pieces } = picked;
     const text = plainText(pieces, column.kind.target);
-    patch(this.picked, el("bdi", { class: "s-quote" }, `“${text}${pieces.some(isEnd) ? "”, ended" : "…”"}`), " ", this.drawing.tell(row).slice(1, 4).join("; "), ".");
+    patch(this.picked, el("span", { class: "s-quote" }, pieces.some(isEnd) ? `${quoted(text)}, ended` : quoted(`${text}…`)), " ", this.drawing.tell(row).slice(1, 4).join("; "), ".");
     const word = this.wordAt(column, row, pieces);
     this.word = word;
     if (this.menu) this.menu.update(word);

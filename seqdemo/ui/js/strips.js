@@ -2,7 +2,7 @@
 // beam found, ranked again by length and coverage without a new search.
 import { button, el, newId, signed } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
-import { differing, pieceName, units, visible } from "../../figures/js/text.js";
+import { differing, pieceName, quoted, units, visible } from "../../figures/js/text.js";
 import { Asked } from "./asked.js";
 import { comparedWith, penalty } from "./finding.js";
 import { blendTargets, isHard } from "./hard.js";
@@ -85,7 +85,7 @@ export class StripHands extends Asked {
   line(frame, { words, marks }, i) {
     const { found } = this;
     const { target } = this.bench.columns.B.kind;
-    const flipped = i === found.flips ? el("strong", { class: "s-flip" }, `first to change, at “${pieceName(frame.pieces[frame.differs_at] || "<eos>", target)}”`) : null;
+    const flipped = i === found.flips ? el("strong", { class: "s-flip" }, `first to change, at ${quoted(pieceName(frame.pieces[frame.differs_at] || "<eos>", target))}`) : null;
     const remarks = [flipped, frame.note, frame.worse ? "more search, and worse" : "", frame.proved ? "proved to be the best" : "", frame.proved === false ? "not proved" : "",
       frame.likeness === null || frame.likeness === undefined ? "" : `${Math.round(frame.likeness * 100)} % like your answer`, priceOf(frame)].filter(Boolean);
     const text = words.map((word, u) => el("span", { class: marks.has(u) ? "s-differs s-side-b" : null }, word));

@@ -1,5 +1,6 @@
 // Which unit matters for a word: every unit held at its mean, one by one, beside random groups of units, so that chance is visible.
 import { button, el, newId, signed } from "../../figures/js/core.js";
+import { quoted } from "../../figures/js/text.js";
 import { partName } from "../../figures/js/units.js";
 import { AskedOfWord } from "./asked.js";
 import { NOUNS, SLIGHT, ratioOf } from "./finding.js";
@@ -37,7 +38,7 @@ export class UnitHands extends AskedOfWord {
   lines(found) {
     const top = found.units.slice(0, MOST_UNITS);
     const most = Math.max(1e-6, ...found.units.map(({ change }) => Math.abs(change)), ...found.groups.flatMap((group) => [Math.abs(group.best), ...group.random.map(Math.abs)]));
-    const where = `“${found.word}”, ${partName(found.direction === "forward" && found.part === "decoder" ? `decoder.${found.layer}` : `${found.part}.${found.layer}.${found.direction}`).toLowerCase()}, ${found.means}`;
+    const where = `${quoted(found.word)}, ${partName(found.direction === "forward" && found.part === "decoder" ? `decoder.${found.layer}` : `${found.part}.${found.layer}.${found.direction}`).toLowerCase()}, ${found.means}`;
     return [
       el("div", {}, el("h3", { class: "s-figure-head" }, "Single units, the most needed first"), el("p", { class: "s-muted" }, `${where}. Click a unit to hold it in B; click it again to let it go.`),
         el("ul", { class: "s-bars" }, top.map(({ unit, change }) => el("li", { "data-key": unit }, button(`unit ${unit}`, () => this.hold([unit]), { class: "s-quiet", "aria-pressed": String(this.holds([unit])) }), bar(change, most), el("span", { class: "s-number" }, signed(change, 3)))))),

@@ -1,7 +1,7 @@
 // What would make it say X? The cheapest ways to get a word, each with its size, its price and a button that applies it.
 import { button, el, newId, probability } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
-import { differing, plainText, visible } from "../../figures/js/text.js";
+import { differing, plainText, quoted, visible } from "../../figures/js/text.js";
 import { AskedOfWord } from "./asked.js";
 import { NOUNS, comparedWith } from "./finding.js";
 import { columnOf, same, withEdits } from "./state.js";
@@ -80,6 +80,6 @@ export class WayHands extends AskedOfWord {
   // One way at a time, together with the edits that were in force during the search.
   apply(way) {
     const on = this.isOn(way);
-    this.bench.update(withEdits("B", () => (on ? this.before : [...this.before, ...way.edits.map(keptEdit)])), on ? `B: took back “${way.says}”` : `B: ${way.says}`);
+    this.bench.update(withEdits("B", () => (on ? this.before : [...this.before, ...way.edits.map(keptEdit)])), on ? `B: took back ${quoted(way.says)}` : `B: ${way.says}`);
   }
 }

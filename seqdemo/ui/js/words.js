@@ -1,6 +1,6 @@
 // Edits of words: B must begin so, may not begin so, or must say a word somewhere; and the place of a word's menu.
 import { el } from "../../figures/js/core.js";
-import { brief, isEnd, unitNumber, units } from "../../figures/js/text.js";
+import { brief, isEnd, quoted, unitNumber, units } from "../../figures/js/text.js";
 import { selectionFor } from "./answer.js";
 import { columnOf, same, withBeginning, withColumn, withRequired, withView } from "./state.js";
 
@@ -70,7 +70,7 @@ export class WordHands {
 
   /** The word must stand somewhere in B. */
   must(side, word) {
-    this.done(side, withRequired("B", word), `B must say “${brief(word)}” somewhere`);
+    this.done(side, withRequired("B", word), `B must say ${quoted(brief(word))} somewhere`);
   }
 
   // The last word of a path and where it stands.
@@ -78,7 +78,7 @@ export class WordHands {
     const { target } = this.bench.columns[side].kind;
     const word = units(pieces, target).pop();
     const end = isEnd(pieces[pieces.length - 1]);
-    return `${word && !end ? `“${word.text}”` : "the end"} at ${this.noun(side)} ${unitNumber(pieces, pieces.length - 1, target)} of B`;
+    return `${word && !end ? quoted(word.text) : "the end"} at ${this.noun(side)} ${unitNumber(pieces, pieces.length - 1, target)} of B`;
   }
 }
 
