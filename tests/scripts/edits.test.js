@@ -33,7 +33,7 @@ test("a badge is what the server says of a word, and what a row costs", () => {
   const column = { badges: [{ says: "likelier than greedy's" }, null, null] };
   const bench = { setup: SETUP, columns: { B: column }, priceOf: (_, i) => prices[i] };
   assert.deepEqual([0, 1, 2, 3].map((i) => badge(bench, "B", i)), [
-    "likelier than greedy's", "the same translation 3.0× less likely than without it", "the same translation as likely as without it", ""]);
+    "likelier than greedy's", "the edited model finds this translation 3.0× less likely than the untouched one does", "the edited model finds this translation as likely as the untouched one does", ""]);
 });
 
 test("the price of an edit says what its number is, with its sign", () => {

@@ -119,6 +119,18 @@ test("where B wrote the same as A before, the edit is the only cause", () => {
   assert.match(said(searched(HAD), edited(LEFT, { own: own(...HAD) }), "translate"), /^Under the edit, B parts from A at word 2: “left” \(.*\) instead of “had”.* See the cost in column B\.$/);
 });
 
+test("what an edited model writes is judged by the untouched one", () => {
+  const without = own(...HAD);
+  const state = (before) => [{ kind: "state", before: without.hypothesis.total + before, after: -1, change: 20 }];
+  const told = (before, task = "translate") => said(searched(HAD), edited(LEFT, { own: without, prices: state(before) }), task);
+  assert.match(told(-Math.log(50)), /The untouched model finds B's output 50× less likely than what it writes itself\.$/);
+  assert.doesNotMatch(told(-9), /cost|gain/i);
+  assert.match(told(-9, "complete"), /Column B says how likely the two models find it\.$/);
+  const words = (change) => said(searched(HAD), edited(LEFT, { own: without, prices: [{ kind: "tokens", change }] }), "translate");
+  assert.match(words(2), /See the gain in column B/);
+  assert.match(words(-2), /See the cost in column B/);
+});
+
 test("a text that stays under an edit may still become less likely", () => {
   const price = [{ kind: "state", change: -Math.log(1.71) }];
   const told = (more) => said(searched(HAD), edited(HAD, more), "transliterate");
@@ -142,7 +154,7 @@ test("the brackets of an unknown piece belong to its name", () => {
 test("a price says who judges what, and a gain is no price", () => {
   const price = { kind: "state", before: -2, after: -2 - Math.log(3) };
   assert.match(priceSentence(price, "transliterate"), /^Price: the edited model finds this spelling 3\.0× less likely than the untouched model does \(/);
-  assert.match(priceSentence({ ...price, after: -1 }, "transliterate"), /^Gain: the edited model finds this spelling 2\.7× likelier than the untouched model does/);
+  assert.match(priceSentence({ ...price, after: -1 }, "transliterate"), /^The edited model, which wrote this spelling, finds it 2\.7× likelier than the untouched model does \(.*\); that makes it no better\.$/);
   assert.match(priceSentence({ ...price, after: -2 }, "translate"), /^Price: the edited model finds this translation as likely as the untouched model does/);
   assert.match(priceSentence({ ...price, kind: "tokens" }, "translate"), /the untouched model finds this translation 3\.0× less likely than its own/);
   assert.match(priceSentence(price, "complete", false, true), /finds this text, with what you typed, 3\.0× less likely/);

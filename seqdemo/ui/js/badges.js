@@ -14,7 +14,7 @@ export function badge(bench, side, index) {
 
 // A row, a blend or a clamp: the same output with it and without it.
 function ofState({ change }, noun) {
-  return `the same ${noun} ${comparedWith(change, "without it")}`;
+  return `the edited model finds this ${noun} ${comparedWith(change, "the untouched one does")}`;
 }
 
 /** The price of one of several edits: “log p −0.42”. @param {number | undefined} change of the log probability */

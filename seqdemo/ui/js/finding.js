@@ -106,12 +106,20 @@ function underEdit(a, b, task) {
   const [parts, moved] = [partsOf(a, b), partsOf(own, b)];
   if (!parts) return sameUnderEdit(b, noun, moved);
   if (!moved) return [...twoSearches(a, own, task), ` The edit leaves B's ${noun} as it was`, ...felt(b)];
-  const cost = " See the cost in column B.";
-  if (!partsOf(a, own)) return [`Under the edit, B parts from A at ${placeOfBoth(a, b, parts, word)}: `, ...instead(a, b, parts, "A"), `.${cost}`];
+  const judgement = judged(b, own, task);
+  if (!partsOf(a, own)) return [`Under the edit, B parts from A at ${placeOfBoth(a, b, parts, word)}: `, ...instead(a, b, parts, "A"), `.${judgement}`];
   return [
     `Under the edit, B parts at ${placeOf(b, moved[1], word)} from what it writes without it: `, ...instead(own, b, moved, "B"),
-    `.${cost} A's ${noun} differs from that too.`,
+    `.${judgement} A's ${noun} differs from that too.`,
   ];
+}
+
+// An edited search finds what the edited model likes, so the untouched model is the judge. What a person typed counts in a price, and not in `own`.
+function judged({ hypothesis, prices = [] }, own, task) {
+  const state = prices.find(({ kind }) => kind === "state");
+  if (!state) return ` See the ${prices.some(({ change }) => change >= SLIGHT) ? "gain" : "cost"} in column B.`;
+  if (task === "complete" || own.hypothesis === hypothesis) return " Column B says how likely the two models find it.";
+  return ` The untouched model finds B's output ${comparedWith(state.before - own.hypothesis.total, "what it writes itself")}.`;
 }
 
 function sameUnderEdit(b, noun, moved) {
@@ -234,7 +242,9 @@ export function comparedWith(change, other) {
 export function priceSentence(price, task, inside = false, given = false) {
   const change = price.after - price.before;
   const what = `this ${nounsOf(task)[0]}${given ? ", with what you typed," : ""}`;
+  const numbers = `(log probability ${signed(price.after, 2)} against ${signed(price.before, 2)})`;
+  if (price.kind === "state" && change >= SLIGHT) return `The edited model, which wrote ${what.replace(/,$/, "")}, finds it ${comparedWith(change, "the untouched model does")} ${numbers}; that makes it no better.`;
   const [who, than] = price.kind === "state" ? ["edited", "the untouched model does"]
     : inside ? ["edited", "what it writes without the words"] : ["untouched", "its own"];
-  return `${change >= SLIGHT ? "Gain" : "Price"}: the ${who} model finds ${what} ${comparedWith(change, than)} (log probability ${signed(price.after, 2)} against ${signed(price.before, 2)}).`;
+  return `${change >= SLIGHT ? "Gain" : "Price"}: the ${who} model finds ${what} ${comparedWith(change, than)} ${numbers}.`;
 }

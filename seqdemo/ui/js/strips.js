@@ -105,7 +105,7 @@ export class StripHands extends Asked {
 }
 
 function priceOf({ price }) {
-  return price ? comparedWith(price.change, "with its own attention") : "";
+  return price ? `the dimmed model finds it ${comparedWith(price.change, "the untouched one does")}` : "";
 }
 
 // Which of the outputs found would win under another score. Nothing here asks the server.
