@@ -139,6 +139,18 @@ test("a text that stays under an edit may still become less likely", () => {
   assert.equal(told({ own: own(...BROKE) }), "Under the edit, B writes the same spelling as A; without it, B writes another.");
 });
 
+test("of a draw only that is said which holds for it", () => {
+  const drawn = (text, logp) => {
+    const pieces = [...text];
+    const logps = pieces.map((_, i) => (i % 4 ? -0.1 : logp));
+    return side(pieces, pieces.map((letter) => letter.codePointAt(0)), { hypothesis: { pieces, tokens: pieces.map((letter) => letter.codePointAt(0)), logps, total: -1 }, options: { strategy: "sample" } });
+  };
+  const circling = "at the same time the same time";
+  assert.match(said(drawn(circling, -0.1), drawn("a quiet evening in town, and rain", -0.1), "complete"), /one of B 0\.97\. A repeats itself, B does not\.$/);
+  assert.match(said(drawn(circling, -0.1), drawn("one day the same time the same time", -0.1), "complete"), /one of B 0\.97\.$/);
+  assert.match(said(drawn("a", -0.1), drawn("by the hour", -3), "complete"), /one of B [\d.]+: the draw took 3 of its 11 letters at a probability below 0\.1\.$/);
+});
+
 test("a place that is another word in A than in B is named for both", () => {
   const a = searched([["▁We", "'", "ve", "<eos>"], [4, 5, 6, 2]]);
   assert.match(said(a, side(...BROKE, WORDS), "translate"), /at word 1 of A \(word 2 of B\)/);

@@ -9,6 +9,9 @@ export const NOUNS = {
   complete: ["text", "letter"],
 };
 
+const UNLIKELY = 0.1; // of a drawn letter
+const REPEATED = /(.{12,200})\1/su; // the same letters twice, one after the other
+
 export const SLIGHT = 0.005; // of a log probability: less is as likely
 
 export function strategyName(options) {
@@ -80,7 +83,7 @@ function twoSearches(a, b, task) {
   const where = placeOfBoth(a, b, parts, word);
   const tokens = named(left, at, a.kind, "A");
   const others = named(right, across, b.kind, "B");
-  if (task === "complete") return twoTexts(left, right, b, where, tokens, others);
+  if (task === "complete") return twoTexts(a, b, where, tokens, others);
   if (left.prefix || right.prefix) return unfinished({ a, b, noun, where, parts, tokens, others });
   const gain = right.total - left.total;
   const ahead = left.logps[at] - right.logps[across];
@@ -156,13 +159,22 @@ function samePieces(left, right, noun) {
   return [`A and B read the same, but the ${noun} is put together from other pieces; the model finds ${right.total > left.total ? "B" : "A"}'s `, { text: `${times(Math.exp(gain))} likelier`, mark: "strong" }, "."];
 }
 
-function twoTexts(left, right, b, where, tokens, others) {
+function twoTexts(a, b, where, tokens, others) {
   const each = (item) => probability(item.total / Math.max(1, item.logps.length), 2);
   return [
     `They part at ${where}: `, ...tokens, " in A and ", ...others, " in B. On average a letter of A has probability ",
-    { text: each(left), mark: "strong" }, ", one of B ", { text: each(right), mark: "strong" },
-    b.options.strategy === "sample" ? ": a draw takes unlikely letters too, and does not run in circles." : ".",
+    { text: each(a.hypothesis), mark: "strong" }, ", one of B ", { text: each(b.hypothesis), mark: "strong" },
+    b.options.strategy === "sample" ? ofADraw(a, b) : ".",
   ];
+}
+
+// Only what holds for this draw.
+function ofADraw(a, b) {
+  const { logps } = b.hypothesis;
+  const unlikely = logps.filter((logp) => logp < Math.log(UNLIKELY)).length;
+  const circling = (side) => REPEATED.test(plainText(side.hypothesis.pieces, side.kind));
+  return [unlikely ? `: the draw took ${unlikely} of its ${logps.length} letters at a probability below ${UNLIKELY}.` : ".",
+    circling(a) && !circling(b) ? " A repeats itself, B does not." : ""].join("");
 }
 
 // One of the two is the beginning of an output.
