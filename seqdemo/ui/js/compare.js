@@ -7,6 +7,7 @@ import { folding } from "./fold.js";
 import { comparedWith, penalty } from "./finding.js";
 import { changedOptions, optionField, optionsFor, optionsPanel } from "./options.js";
 import { badge, ownPrice } from "./badges.js";
+import { scoreMade, scoreName } from "./searchrules.js";
 import { columnOf } from "./state.js";
 import { WordPopover, letterAt } from "./words.js";
 
@@ -208,7 +209,7 @@ export class ColumnView {
     const options = this.spec.options;
     const norm = penalty(chosen.logps.length, options);
     const score = chosen.score === undefined ? chosen.total / norm : chosen.score;
-    const divided = options.strategy === "stochastic" ? "(as drawn: the log probability with the noise that ranked it)" : options.length_norm === "none" ? "" : `(÷ ${norm.toFixed(2)})`;
+    const made = scoreMade(options, norm);
     const strip = el("div", { class: "s-strip", role: "list", "aria-label": "Log probability of each token" });
     chosen.pieces.forEach((piece, t) => {
       const logp = chosen.logps[t];
@@ -224,7 +225,7 @@ export class ColumnView {
     patch(this.numbers,
       el("dl", { class: "s-scores" },
         el("div", {}, el("dt", {}, term("log probability")), el("dd", { "data-total": chosen.total }, signed(chosen.total, 3), " ", this.precision(chosen.total))),
-        divided ? el("div", {}, el("dt", {}, term("normalised score")), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${divided}`))) : null),
+        made ? el("div", {}, el("dt", {}, term(scoreName(options))), el("dd", {}, signed(score, 3), el("span", { class: "s-muted" }, ` ${made}`))) : null),
       chosen.pieces.length <= SHORT_STRIP ? strip : this.folding("strip", `The log probabilities of all ${chosen.pieces.length} pieces`, { class: "s-long-strip" }, () => strip));
   }
 
@@ -261,7 +262,7 @@ export class ColumnView {
         el("td", { class: "s-number" }, signed(item.total, 3)), scored ? el("td", { class: "s-number" }, signed(item.score, 3)) : null);
     });
     return el("div", { class: "s-table-wrap" }, el("table", { class: "s-table" },
-      el("thead", {}, el("tr", {}, ["", "output", "log probability", ...(scored ? ["normalised score"] : [])].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
+      el("thead", {}, el("tr", {}, ["", "output", "log probability", ...(scored ? [scoreName(this.spec.options)] : [])].map((head) => el("th", { scope: "col" }, head || el("span", { class: "s-hidden" }, "rank"))))),
       el("tbody", {}, rows)));
   }
 }

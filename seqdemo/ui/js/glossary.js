@@ -5,13 +5,13 @@ import { folding } from "./fold.js";
 export const TERMS = {
   "log probability": "The sum of the logarithms of each token's probability. 0 would be certainty; every token makes it smaller.",
   "normalised score": "The log probability divided by a length penalty, so that long outputs are not punished for being long. This is what ranks the outputs.",
+  "penalised score": "The log probability less what the tokens paid for being like others, divided by a length penalty where one is set. This is what ranks the outputs.",
+  "perturbed score": "The log probability with the random noise of the draw. This is what ranks the outputs.",
   greedy: "Takes the likeliest next token at every step and never looks back.",
   beam: "Keeps the k likeliest prefixes at every step instead of one.",
   sampling: "Draws every next token at random, by its probability.",
   stochastic: "Keeps k prefixes at every step as beam search does, but draws them: the outputs are k different draws.",
   exact: "Proves which output is the likeliest of all, by following every prefix that could still win.",
-  kept: "One of the k best prefixes of its step: the search goes on from it.",
-  pruned: "Not among the k best of its step: the search drops it. It missed by the difference to the last one kept. Exact search drops what can no longer beat the best output it has found: it missed by the difference to that.",
   finished: "The prefix ended with <eos>: a complete output.",
   attention: "At each output step the model spreads a weight of 1 over the input; the stronger the colour of a cell, the more it looks there.",
   alignment: "Which input pieces the model looked at for which output piece, read off the attention.",
@@ -27,8 +27,9 @@ export const TERMS = {
   saturation: "A gate near 0 or near 1 nearly all of the time: it acts as a switch.",
 };
 
-export function term(name, label) {
-  return tipFor(el("span", { class: "s-term", tabindex: "0" }, label || name), () => [name, TERMS[name]]);
+/** `meaning`: what it means here, where that depends on the search. @param {string} name @param {string} [label] @param {string} [meaning] */
+export function term(name, label, meaning = TERMS[name]) {
+  return tipFor(el("span", { class: "s-term", tabindex: "0" }, label || name), () => [name, meaning]);
 }
 
 // "c_t = Σ_j α_{tj} h_j" -> nodes with subscripts and superscripts
@@ -44,8 +45,6 @@ function formula(text) {
 const WEIGHTS = "α_{tj} = softmax_j(e_{tj}),  Σ_j α_{tj} = 1";
 const EQUATIONS = {
   scores: ["log p(y | x) = Σ_t log p(y_t | y_{<t}, x)", "normalised score = log p(y | x) / n^α,  n counts <eos>"],
-  tree: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "kept: the k largest totals of a step;  missed by = total of the last kept − total"],
-  draws: ["total(prefix) = Σ_t log p(y_t | y_{<t}, x)", "y_t is drawn from softmax(scores / temperature), cut to the likeliest by the options"],
   alignment: [WEIGHTS, "c_t = Σ_j α_{tj} h_j"],
   hard: [WEIGHTS, "c_t = h_k,  k = argmax_j α_{tj}"],
   drawn: [WEIGHTS, "c_t = h_k,  k drawn with probability α_{tk}"],
@@ -58,8 +57,8 @@ const EQUATIONS = {
   language: ["p(y_1 … y_T) = Π_t p(y_t | y_{<t})", "s_t = RNN(s_{t−1}, e(y_{t−1})),  p(y_t | y_{<t}) = softmax(V s_t + b)"],
 };
 
-/** `shown`: whose equations stand in the part `name`, of one or several. @param {any} bench @param {string} name @param {string | string[]} shown */
+/** `shown`: whose equations stand in the part `name`, or equations themselves. @param {any} bench @param {string} name @param {string | string[]} [shown] */
 export function equations(bench, name, shown = name) {
-  const lines = [...new Set([shown].flat().flatMap((each) => EQUATIONS[each]))];
+  const lines = [...new Set([shown].flat().flatMap((each) => EQUATIONS[each] || [each]))];
   return folding(bench, `equation-${name}`, "Equation", { class: "s-equation" }, () => lines.map((line) => el("div", {}, formula(line))));
 }

@@ -8,6 +8,7 @@ import { factsOf } from "./facts.js";
 import { firstDifference, walk } from "./finding.js";
 import { equations, term } from "./glossary.js";
 import { sideSwitch } from "./panels.js";
+import { searchRule } from "./searchrules.js";
 import { Section } from "./section.js";
 import { withView } from "./state.js";
 
@@ -45,10 +46,11 @@ export class TreePanel {
       { side, selected: chosen.node, pruned, until, opened, tables: bench.tables(), ...this.otherPath(side, column, chosen, path) });
     this.showCard(column, bench.selectedNode(side));
     this.ways.answer(bench.has("B"));
+    const rule = searchRule(column.spec);
     const draws = column.spec.options.strategy === "sample"; // a draw compares nothing, so it prunes nothing
-    patch(this.says, "Every box is a step the search really considered, left to right: ", draws ? ["drawn boxes are solid, others that were likely dashed, "] : [term("kept"), " boxes are solid, ", term("pruned"), " ones dashed, "],
+    patch(this.says, "Every box is a step the search really considered, left to right: ", draws ? ["drawn boxes are solid, others that were likely dashed, "] : [term("kept", "", rule.kept), " boxes are solid, ", term("pruned", "", rule.pruned), " ones dashed, "],
       term("finished"), " ones ticked. The number is the probability of that token. Click a box and everything follows it.");
-    patch(this.equation, equations(bench, "tree", draws ? "draws" : "tree"));
+    patch(this.equation, equations(bench, "tree", rule.lines));
     this.strips.answer(bench.has("B"));
   }
 
