@@ -54,6 +54,12 @@ def test_places_count_from_the_first_piece_after_what_was_given(hands: Hands, ta
     json.dumps(forced, allow_nan=False)
 
 
+def test_of_what_cannot_be_said_the_answer_tells_it(hands: Hands) -> None:
+    answer = hands.hand(message(hands, "translate", ask="words", position=0, typed="Жю"))
+    assert "no pieces for “Жю”" in answer["error"] and answer["unsayable"]
+    assert "unsayable" not in hands.hand(message(hands, "translate", ask="words", position=10_000, typed="a"))
+
+
 def test_a_path_of_the_tree_can_be_asked_about(hands: Hands) -> None:
     asked = message(hands, "translate", ask="next", position=0, of={"row": 0})
     assert hands.hand(asked)["said"]["token"] == hands.hand({**asked, "of": None})["said"]["token"]

@@ -177,7 +177,11 @@ class Hands:
             return {"typed": typed, "words": [], "require": must_be_said(subject.found.checkpoint, typed)}
         place = self.place(subject)
         with self.answers.service.lanes.short():
-            return candidates_at(place, typed, subject.number("most", MOST_BARS + 1, 8) or 8)
+            most = subject.number("most", MOST_BARS + 1, 8) or 8
+            try:
+                return candidates_at(place, typed, most)
+            except InputError as error:
+                return {"error": str(error), "unsayable": True}
 
     def badge(self, subject: Subject, *_: Any) -> Any:
         return {"badges": self.answers.service.badges(subject.found)}

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { badge, ownPrice } from "../../seqdemo/ui/js/badges.js";
 import { startState, withBeginning, withRequired } from "../../seqdemo/ui/js/state.js";
-import { besideBest, fitting } from "../../seqdemo/figures/js/wordmenu.js";
+import { actions, besideBest, fitting, taken } from "../../seqdemo/figures/js/wordmenu.js";
 import { SETUP, after } from "./setup.js";
 
 const told = (state) => state.columns[1].edits.map(({ kind, position, pieces, word }) => `${kind} ${position ?? ""} ${word ?? pieces.join("")}`);
@@ -50,4 +50,17 @@ test("what is typed picks among the likely words", () => {
   assert.deepEqual(fitting(words, "x"), []);
   assert.equal(besideBest(-1, -1), "the likeliest here");
   assert.equal(besideBest(-1 - Math.log(2), -1), "2.0× less likely than the likeliest");
+});
+
+test("the buttons of a word speak of what is typed, and offer nothing that the model cannot say", () => {
+  /** @type {any} */
+  const broke = { word: "broke", ended: false };
+  const fit = [{ text: "splits", pieces: ["▁splits"], logp: -1 }, { text: "split", pieces: ["▁split"], logp: -2 }];
+  const told = (payload, words, typed) => actions(payload, words, typed).map(([name, event]) => `${event}: ${name}`);
+  assert.deepEqual(told(broke, fit, ""), ["take: Take this", "never: Never this", "must: Must be said"]);
+  assert.deepEqual(told(broke, fit, "split "), ["other: Take “split”", "never: Never “broke”", "must: “split” must be said"]);
+  assert.deepEqual(actions(broke, fit, "split")[0][3], fit[1]);
+  assert.equal(taken(fit, "spl"), fit[0]);
+  assert.deepEqual(told({ ...broke, unsayable: true }, [], "zzz"), ["never: Never “broke”"]);
+  assert.deepEqual(told({ ...broke, ended: true }, [], ""), ["take: Take this", "never: Never this"]);
 });

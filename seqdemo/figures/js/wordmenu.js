@@ -5,9 +5,9 @@ import { quoted } from "./text.js";
 
 /**
  * @typedef {{text: string, pieces: string[], logp: number | null}} Alternative  `logp`: of the whole word, given what stands before it
- * @typedef {{word: string, pieces: string[], place: string, logp: number | null, ended: boolean, alternatives: Alternative[], before?: string, best?: number | null, searching?: boolean, said?: string}} WordmenuPayload
+ * @typedef {{word: string, pieces: string[], place: string, logp: number | null, ended: boolean, alternatives: Alternative[], before?: string, best?: number | null, searching?: boolean, said?: string, unsayable?: boolean}} WordmenuPayload
  *   `alternatives`: the likeliest first; `ended`: the word is the end of the output; `before`: what stands before it; `best`: the log probability of
- *   the likeliest piece there, once it is known
+ *   the likeliest piece there, once it is known; `unsayable`: the model cannot say what is typed
  * @typedef {{typed?: string}} WordmenuView
  */
 
@@ -17,6 +17,28 @@ const MOST_SHOWN = 7;
 export function fitting(alternatives, typed) {
   const wanted = typed.trim().toLowerCase();
   return alternatives.filter(({ text }) => text.toLowerCase().startsWith(wanted)).slice(0, MOST_SHOWN);
+}
+
+/** What is taken of the words that fit the typed text: the typed word itself, or the likeliest. @param {Alternative[]} fit @param {string} typed */
+export function taken(fit, typed) {
+  return fit.find(({ text }) => text === typed.trim()) || fit[0];
+}
+
+/** The buttons: name, event, what it does, and what goes with the event. What is typed takes the place of the word, except where
+ * the model cannot say it. @param {WordmenuPayload} payload @param {Alternative[]} fit what fits the typed text @param {string} typed
+ * @returns {[string, string, string, any?][]} */
+export function actions({ word, ended, unsayable }, fit, typed) {
+  const wanted = typed.trim();
+  const wish = wanted || (ended ? "" : word);
+  const other = taken(fit, typed);
+  const takes = "The output in B must begin like this, up to here.";
+  /** @type {([string, string, string, any?] | null)[]} */
+  const all = [
+    wanted ? other && [`Take ${quoted(other.text)}`, "other", takes, other] : ["Take this", "take", takes],
+    [wanted ? `Never ${ended ? "the end" : quoted(word)}` : "Never this", "never", "The output in B may not begin like this."],
+    wish && !unsayable ? [wish === word ? "Must be said" : `${quoted(wish)} must be said`, "must", "This word must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish] : null,
+  ];
+  return all.filter(Boolean);
 }
 
 /** How one word stands to the likeliest at its place. @param {number | null} logp @param {number | null} best */
@@ -54,16 +76,12 @@ class WordMenu {
 
   show() {
     const { word, place, logp, ended, alternatives, before = "", searching, said } = this.payload;
-    const wish = this.typed.trim() || (ended ? "" : word);
     const best = Math.max(this.payload.best ?? -Infinity, logp ?? -Infinity, ...(this.typed ? [] : alternatives.map((item) => item.logp ?? -Infinity)));
     const likely = logp === null ? "" : `: probability ${probability(logp)}, ${besideBest(logp, best)}`;
     patch(this.head, el("span", { class: "s-wordmenu-word" }, ended ? "the end" : quoted(word)), `, ${place}${likely}.`);
-    const act = (name, event, about, detail = null) => button(name, () => this.emit(event, detail), { title: about, "data-key": event, class: event === "take" ? "s-primary" : null });
-    patch(this.actions,
-      act("Take this", "take", "The output in B must begin like this, up to here."),
-      act("Never this", "never", "The output in B may not begin like this."),
-      wish ? act(wish === word ? "Must be said" : `${quoted(wish)} must be said`, "must", "This word must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish) : null);
     const shown = this.shown();
+    const act = ([name, event, about, detail = null]) => button(name, () => this.emit(event, detail), { title: about, "data-key": event, class: ["take", "other"].includes(event) ? "s-primary" : null });
+    patch(this.actions, actions(this.payload, shown, this.typed).map(act));
     patch(this.list, shown.map((item) => el("li", { "data-key": item.pieces.join("\u0000") }, button([
       el("bdi", {}, item.text), el("span", { class: "s-alternative-bar", style: { "--p": item.logp === null ? 0 : Math.exp(item.logp).toFixed(4) } }), el("span", { class: "s-number" }, probability(item.logp, 3)),
     ], () => this.emit("other", item), { class: "s-alternative", "aria-label": `Take ${quoted(item.text)} instead, probability ${probability(item.logp, 3)}` }))));
@@ -87,8 +105,8 @@ class WordMenu {
   key(event) {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    const [first] = this.shown();
-    if (first && this.typed) this.emit("other", first);
+    const wanted = taken(this.shown(), this.typed);
+    if (wanted && this.typed) this.emit("other", wanted);
   }
 }
 

@@ -30,12 +30,12 @@ export class WordMenus {
 
   /** A menu of `word` in `holder`. `done` hears that something was chosen. @param {HTMLElement} holder @param {import("./words.js").Word} word */
   mount(holder, word, done = () => {}) {
-    const menu = { word, typed: "", found: null, best: null, searching: false, said: "" };
+    const menu = { word, typed: "", found: null, best: null, searching: false, said: "", unsayable: false };
     const drawing = mountWordmenu(holder, this.payload(menu), {}, (event, detail) => this.heard(menu, drawing, event, detail, done));
     this.complete(menu, drawing);
     return { focus: drawing.focus, update: (next) => {
       const told = ({ side, before, pieces }) => JSON.stringify([side, before, pieces]);
-      if (told(next) !== told(menu.word)) Object.assign(menu, { found: null, best: null, typed: "", said: "" }); // what is typed is for one word
+      if (told(next) !== told(menu.word)) Object.assign(menu, { found: null, best: null, typed: "", said: "", unsayable: false }); // what is typed is for one word
       const anew = JSON.stringify(next) !== JSON.stringify(menu.word);
       menu.word = next;
       drawing.update(this.payload(menu), { typed: menu.typed });
@@ -43,14 +43,14 @@ export class WordMenus {
     } };
   }
 
-  payload({ word, found, best, searching, said }) {
+  payload({ word, found, best, searching, said, unsayable }) {
     const { side, before, pieces, logp } = word;
     const column = this.bench.columns[side];
     const { target } = column.kind;
     const ended = isEnd(pieces[pieces.length - 1]);
     const number = unitNumber([...before, ...pieces], before.length + pieces.length - 1, target);
     return {
-      word: plainText([...before, ...pieces], target).slice(plainText(before, target).length).trim(), pieces, ended, logp, searching, said,
+      word: plainText([...before, ...pieces], target).slice(plainText(before, target).length).trim(), pieces, ended, logp, searching, said, unsayable,
       before: ending(plainText(before, target)), best,
       place: ended ? `after ${number - 1} ${this.bench.words.noun(side)}s of ${side}` : `${this.bench.words.noun(side)} ${number} of ${side}`,
       alternatives: found || likelyAfter(column, before),
@@ -60,7 +60,7 @@ export class WordMenus {
   heard(menu, drawing, event, detail, done) {
     const { side, before, pieces } = menu.word;
     if (event === "type") {
-      menu.typed = detail;
+      Object.assign(menu, { typed: detail, said: "", unsayable: false });
       this.complete(menu, drawing);
       return;
     }
@@ -80,7 +80,7 @@ export class WordMenus {
     const answer = await bench.hand.ask(word.side, { ask: "words", of: word.of, position: word.before.length, typed });
     if (!answer) return;
     const found = answer.words && answer.words.map(({ text, pieces, p }) => ({ text, pieces, logp: p > 0 ? Math.log(p) : null }));
-    Object.assign(menu, { searching: false, found: found || menu.found, best: answer.best > 0 ? Math.log(answer.best) : menu.best, said: answer.error || "" });
+    Object.assign(menu, { searching: false, found: found || menu.found, best: answer.best > 0 ? Math.log(answer.best) : menu.best, said: answer.error || "", unsayable: Boolean(answer.unsayable) });
     drawing.update(this.payload(menu));
   }
 }
