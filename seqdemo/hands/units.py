@@ -222,7 +222,7 @@ def word_at(run: Run, target: Sequence[int], position: int, length: int) -> rang
 def means_over(checkpoint: Checkpoint, run: Run, like: ClampGate, over: str) -> tuple[ClampGate, str]:
     """The clamp with the requested means, and a description of these."""
     if over == "input":
-        return like, "each unit's mean over this input, with the output of untouched greedy search"
+        return like, "each unit's mean over this input and what greedy search writes without edits"
     if over != "sample":
         raise InputError(f"Means are taken over 'input' or 'sample', not {over!r}.")
     sample = sample_for(checkpoint, run.prompt.language)

@@ -7,7 +7,7 @@ import { Hand } from "../../seqdemo/ui/js/hand.js";
 import { attentionOf, diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
 import { heldAt, startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
 import { poolWords, rankedPool } from "../../seqdemo/ui/js/strips.js";
-import { byHow } from "../../seqdemo/ui/js/unitrank.js";
+import { byHow, meansOver } from "../../seqdemo/ui/js/unitrank.js";
 import { keptEdit } from "../../seqdemo/ui/js/ways.js";
 import { letterAt } from "../../seqdemo/ui/js/words.js";
 import { SETUP, after } from "./setup.js";
@@ -83,6 +83,10 @@ test("how well a unit tells is told alike whether it falls or rises", () => {
 
 test("a group of units may make a word likelier, too", () => {
   assert.deepEqual([-Math.log(3), Math.log(50), 0.001].map(byHow), ["3.0× less likely", "50× likelier", "neither likelier nor less likely"]);
+});
+
+test("means over an input are named after the output that they are taken over", () => {
+  for (const task of ["translate", "transliterate", "caption", "complete"]) assert.match(meansOver(task), /what greedy search writes/);
 });
 
 test("words have places, and so has the end", () => {

@@ -10,13 +10,18 @@ import { columnOf, holdsSame, withEdits } from "./state.js";
 const MOST_UNITS = 12;
 const LAST_STEPS = 24; // of a long text: a unit is held while so many letters are read, or nobody would wait for it
 
+/** Over what the means of “input” are taken: never over what B writes, so that no edit and no search changes them. @param {string} task */
+export function meansOver(task) {
+  return task === "complete" ? "what greedy search writes here" : "this input and what greedy search writes";
+}
+
 export class UnitHands extends AskedOfWord {
   constructor(bench) {
     super(bench, { class: "s-ranking" });
     this.part = "";
     const noun = NOUNS[bench.setup.task][1];
     const over = newId("s-over");
-    this.over = el("select", { id: over }, el("option", { value: "input" }, "this output"), el("option", { value: "sample" }, "a recorded sample of texts"));
+    this.over = el("select", { id: over }, el("option", { value: "input" }, meansOver(bench.setup.task)), el("option", { value: "sample" }, "a recorded sample of texts"));
     this.node = el("div", {},
       el("p", { class: "s-says" }, `Each unit of the part that is shown is held at its mean, one after the other. The more the ${noun} loses by it, the more the model needed that unit. Beside it stand random groups of units: what they do is chance.`),
       el("div", { class: "s-bar" }, this.labelled(`${noun[0].toUpperCase()}${noun.slice(1)}`),
