@@ -175,7 +175,10 @@ def test_the_lecture_s_example_works_by_two_clicks(browser: Any, address: str) -
     assert visit.outputs() == [wrong, wanted]
     told = page.inner_text("#s-column-b .s-edit")
     here, whole = told_changes(told)
-    assert -math.log(2.05) < here < 0 < whole and "less likely at this place; the whole sentence" in told
+    assert (
+        -math.log(2.05) < here < 0 < whole
+        and "less likely than the model's likeliest choice at this place; the whole sentence" in told
+    )
     assert visit.errors == []
     visit.context.close()
 

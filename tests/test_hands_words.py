@@ -9,7 +9,7 @@ import pytest
 from seqdemo.config import EOS
 from seqdemo.edits import Ban, ClampGate, Force, Require
 from seqdemo.errors import InputError
-from seqdemo.explain.replay import compared, places_of, ratio
+from seqdemo.explain.replay import badge, compared, places_of, ratio
 from seqdemo.hands.place import Place
 from seqdemo.hands.words import MOST_TYPED, Beginning, Completion, candidates, must_be_said, vocabulary
 from seqdemo.playground import badges, replay, trace
@@ -104,9 +104,16 @@ def test_a_badge_says_what_price_and_replay_say(models: Models) -> None:
         greedy = models.run("translate", (inside,), strategy="greedy")
         old = trace(checkpoint, found.prompt, greedy.hypotheses[0].tokens, (inside,))
         assert badge.greedy == pytest.approx(new.total - old.total, abs=1e-4)
-        assert badge.says.endswith(f"; the whole sentence {compared(badge.greedy or 0)} greedy's")
-        assert ratio(badge.here) in badge.says or "model's own best" in badge.says
+        assert badge.says.endswith(f"; the whole sentence {compared(badge.greedy or 0)} what greedy search writes")
+        assert f"{ratio(badge.here)} less likely than the model's likeliest choice" in badge.says or badge.here < math.log(1.05)
     assert badges(checkpoint, models.run("translate", (inside,))) == (None,)
+
+
+def test_a_badge_names_what_it_compares_with() -> None:
+    for edit, place in ((Force(0, (5,)), "at this place"), (Ban(0, (4,)), "what stands there instead is")):
+        few, none = (badge(edit, -1, [gap], (5,), 0, None, "word").says for gap in (math.log(3), 0.0))
+        assert "3.0× less likely than the model's likeliest choice" in few and place in few
+        assert "less likely" not in none and "the model's likeliest choice" in none and place in none
 
 
 def test_a_required_word_is_judged_where_it_stands(models: Models) -> None:

@@ -106,7 +106,8 @@ class ToyService:
         return len(question.given)
 
     def badges(self, found: Any) -> tuple[Any, ...]:
-        told = Badge(0.4, -0.25, -0.5, "1.5x less likely at this place; the whole sentence 1.6x less likely than greedy's")
+        here = "1.5x less likely than the model's likeliest choice at this place"
+        told = Badge(0.4, -0.25, -0.5, f"{here}; the whole sentence 1.6x less likely than what greedy search writes")
         return tuple(told if is_word(edit) else None for edit in found.run.edits)
 
     def best_trace(self, found: Any) -> Any:

@@ -281,14 +281,16 @@ def badge(
     output without the word."""
     places = [place for place in places_of(edit, target, given) if place < len(gaps_T)]
     here = sum(gaps_T[place] for place in places) if places else None
-    told = (
-        []
-        if here is None
-        else ["the model's own best at this place" if here < SAME else f"{ratio(here)} less likely at this place"]
-    )
+    told = [] if here is None else [beside_best(here, isinstance(edit, Ban))]
     if greedy is not None:
-        told.append(f"the whole {noun} {compared(greedy)} greedy's")
+        told.append(f"the whole {noun} {compared(greedy)} what greedy search writes")
     return Badge(here, change, greedy, "; ".join(told))
+
+
+def beside_best(here: float, banned: bool) -> str:
+    """What stands at the place of a word, or of a banned one, against the likeliest piece of all there."""
+    beside = "the model's likeliest choice" if here < SAME else f"{ratio(here)} less likely than the model's likeliest choice"
+    return f"what stands there instead is {beside}" if banned else f"{beside} at this place"
 
 
 def places_of(edit: Edit, target: Sequence[int], given: int) -> list[int]:

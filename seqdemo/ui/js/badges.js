@@ -3,7 +3,7 @@ import { el, signed, tipFor } from "../../figures/js/core.js";
 import { NOUNS, comparedWith } from "./finding.js";
 import { TERMS } from "./glossary.js";
 
-/** Such as “1.5× less likely at this place; the whole sentence 1.2× likelier than greedy's”; empty while nothing is known. */
+/** Such as “1.5× less likely than the model's likeliest choice at this place; the whole sentence 1.2× likelier than what greedy search writes”; empty while nothing is known. */
 export function badge(bench, side, index) {
   const price = bench.priceOf(side, index);
   if (!price) return "";
