@@ -37,6 +37,23 @@ def test_a_phone_never_scrolls_sideways(visit: Visit, path: str) -> None:
         assert page.evaluate(wide) <= 390, tab.inner_text()
 
 
+@pytest.mark.parametrize(("path", "empty"), [("transliterate", ".s-popover input"), ("models", "#s-repo")])
+def test_a_value_looks_like_one_and_a_placeholder_does_not(visit: Visit, path: str, empty: str) -> None:
+    page = visit.come(path)
+    if path != "models":
+        visit.settle()
+        page.click("#s-column-b .s-word >> nth=0")
+    page.wait_for_selector(empty, state="attached")
+    ink, muted = page.evaluate("""() => ["ink", "muted"].map((name) => {
+      const node = document.querySelector(".s-root").appendChild(document.createElement("p"));
+      node.style.color = `var(--s-${name})`;
+      return getComputedStyle(node).color;
+    })""")
+    colours = "(names) => [...document.querySelectorAll(names)].map((node) => getComputedStyle(node).color)"
+    assert set(page.evaluate(colours, ".s-root :is(select, input[type=number], input[type=text])")) == {ink}
+    assert page.evaluate(f"getComputedStyle(document.querySelector('{empty}'), '::placeholder').color") == muted != ink
+
+
 def test_the_figure_of_the_models_page_fits_a_phone(visit: Visit) -> None:
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = visit.come("models")
