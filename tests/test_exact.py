@@ -111,7 +111,7 @@ def test_a_spent_budget_leaves_a_bound_that_holds(table: Tables, expansions: int
         assert "roved" in certificate.sentence
     else:
         assert certificate.sentence.startswith(f"Budget spent after {certificate.expansions} expansion")
-        assert f"{certificate.bound:.4f}" in certificate.sentence
+        assert f"{certificate.bound:.4f}".replace("-", "−") in certificate.sentence
     check_tree(found.tree)
 
 

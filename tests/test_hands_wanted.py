@@ -75,7 +75,7 @@ def test_every_way_that_is_told_brings_the_word_about_at_its_price(models: Model
 
 def test_at_the_first_place_there_is_no_earlier_word(models: Models) -> None:
     way = next(way for way in asked(models, "translate", 0, offset=0)[-1].ways if way.way == "earlier")
-    assert (way.found, way.best, way.says) == (False, 0.0, "there is no earlier word to change.")
+    assert (way.found, way.best, way.says) == (False, 0.0, "nothing earlier stands there to change.")
 
 
 def test_each_kind_of_way_is_found_somewhere(models: Models) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqdemo.numerals import small
+from seqdemo.numerals import signed, small
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,7 @@ from seqdemo.numerals import small
 )
 def test_a_small_probability_has_two_digits_and_a_power_of_ten(number: float, text: str) -> None:
     assert small(number) == text
+
+
+def test_a_negative_number_has_a_minus_sign() -> None:
+    assert (signed(-4.231), signed(0.5, 1)) == ("−4.231", "0.5")

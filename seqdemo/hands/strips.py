@@ -23,6 +23,7 @@ from seqdemo.findings import Frame, Pooled, Strip, Wanted
 from seqdemo.hands.place import Cancel
 from seqdemo.network.attention import what_if_of
 from seqdemo.network.model import Network
+from seqdemo.numerals import signed
 from seqdemo.playground import (
     Run,
     at_least_one,
@@ -149,7 +150,7 @@ class Dimmer(Along):
         check_blend(AttentionBlend(1.0, self.towards), network_of(self.checkpoint).config, self.prompt.limit)
 
     def label(self, setting: float) -> str:
-        return f"{setting:.0%}".replace("%", " %")
+        return f"{100 * setting:.0f} %"
 
     def frame_at(self, setting: float, cancel: Cancel | None) -> Frame:
         blend: tuple[Edit, ...] = () if setting == 1 else (AttentionBlend(1 - setting, self.towards),)
@@ -277,9 +278,11 @@ def fault(wanted: Wanted, best: Frame) -> str:
     if wanted.text == best.text:
         return "The likeliest output found is the wanted answer."
     if wanted.logp > best.logp:
-        return f"The model finds the wanted answer likelier than all that was found ({wanted.logp:.3f}): the search missed it."
-    than = f"{quoted(best.text)} ({best.logp:.3f})"
-    return f"The model finds the wanted answer less likely ({wanted.logp:.3f}) than {than}: the model is at fault."
+        return (
+            f"The model finds the wanted answer likelier than all that was found ({signed(wanted.logp)}): the search missed it."
+        )
+    than = f"{quoted(best.text)} ({signed(best.logp)})"
+    return f"The model finds the wanted answer less likely ({signed(wanted.logp)}) than {than}: the model is at fault."
 
 
 def likeness(one: str, other: str) -> float:

@@ -174,7 +174,7 @@ def force(wish: Wish, cancel: Cancel | None) -> Way:
     """Force the word, for comparison."""
     edits = (Force(wish.position, wish.word.tokens),)
     says = f"force {wish.quoted(wish.word.tokens)} itself."
-    return wish.way("force", edits, wish.own_p, says, "1 forced word", 1) or wish.failed("force", wish.own_p)
+    return wish.way("force", edits, wish.own_p, says, "1 edit", 1) or wish.failed("force", wish.own_p)
 
 
 def ban(wish: Wish, cancel: Cancel | None) -> Way:
@@ -209,7 +209,7 @@ def earlier(wish: Wish, cancel: Cancel | None) -> Way:
     words = tuple(edit for edit in wish.found.edits if is_word(edit))
     tries = [edit for edit in edits_before(wish) if fits(edit, words)]
     if not tries:
-        return Way("earlier", False, 0.0, "there is no earlier word to change.")
+        return Way("earlier", False, 0.0, "nothing earlier stands there to change.")
     stop_if(cancel)
     inside, given = tuple(edit for edit in wish.found.edits if not is_word(edit)), wish.found.prompt.prefix
     prompts, own = [wish.found.prompt] * len(tries), [(*words, edit) for edit in tries]

@@ -267,7 +267,8 @@ class ExactSearch:
         ahead = REASONS[self.reason].format(count=count)
         if not self.best:
             return f"{ahead}: no complete output was found."
-        ahead = f"{ahead}: nothing better than {open_score:.4f} can remain."
+        left = f"{open_score:.4f}".replace("-", "−")
+        ahead = f"{ahead}: nothing better than {left} can remain."
         if places:
             return f"{ahead} The best {places} of the {len(self.best)} are proved."
         if self.scoring.norm != "none":

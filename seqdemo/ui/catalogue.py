@@ -280,7 +280,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         },
         {
             "text": '"I don\'t know," said Prince Andrew (he had not listened). ',
-            "shows": "A quotation that is closed, and brackets: one unit follows each of them.",
+            "shows": "A quotation that is closed, and parentheses: one unit follows each of them.",
             "checkpoint": "lm-tolstoy",
         },
         {
@@ -290,7 +290,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         },
         {
             "text": "  if( pPage->nFree>0 ){\n    for(i=0; i<",
-            "shows": "Two open brackets and four blanks: indentation and brackets have units of their own.",
+            "shows": "Two open parentheses and four blanks: indentation and parentheses have units of their own.",
             "checkpoint": "lm-c",
         },
     ],

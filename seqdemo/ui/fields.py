@@ -172,7 +172,12 @@ FIELDS: tuple[dict[str, Any], ...] = (
     ),
     _number("nbest", "Outputs shown", "How many outputs the search hands back.", 1, MAX_BEAM, (*FINITE, "stochastic")),
     _number(
-        "expansions", "Budget", "How many prefixes exact search may follow before it gives up its proof.", 1, 200_000, ("exact",)
+        "expansions",
+        "Budget in expansions",
+        "An expansion follows one prefix: the model tells what may come next. After so many, exact search gives up its proof.",
+        1,
+        200_000,
+        ("exact",),
     ),
     _number("frontier", "Open prefixes", "How many prefixes exact search may hold open.", 1, 400_000, ("exact",), rare=True),
 )

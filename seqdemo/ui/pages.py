@@ -15,6 +15,7 @@ import gradio as gr
 from gradio.components.plot import PlotData
 
 from seqdemo.errors import InputError
+from seqdemo.numerals import signed
 from seqdemo.ui import assets
 from seqdemo.ui.answers import Answers
 from seqdemo.ui.catalogue import Catalogue
@@ -204,7 +205,7 @@ def progress_sentence(*facts: Any) -> dict[str, Any]:
         return {"progress": f"Waiting: {facts[0]} long {'search is' if facts[0] == 1 else 'searches are'} in front…"}
     if len(facts) < 3:
         return {"progress": "Searching…"}
-    best = f"; best so far {facts[1]:.3f}, nothing above {facts[2]:.3f}" if math.isfinite(facts[1]) else ""
+    best = f"; best so far {signed(facts[1])}, nothing above {signed(facts[2])}" if math.isfinite(facts[1]) else ""
     return {"progress": f"Searching: {int(facts[0]):,} prefixes followed{best}…"}
 
 

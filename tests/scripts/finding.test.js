@@ -151,6 +151,12 @@ test("of a draw only that is said which holds for it", () => {
   assert.match(said(drawn("a", -0.1), drawn("by the hour", -3), "complete"), /one of B [\d.]+: the draw took 3 of its 11 letters at a probability below 0\.1\.$/);
 });
 
+test("the likelier one of two outputs is named with how much likelier it is", () => {
+  const b = side(...BROKE, { ...WORDS });
+  b.hypothesis = { ...b.hypothesis, total: b.hypothesis.total - Math.log(2661) };
+  assert.match(said(searched(HAD), b, "translate"), /^Greedy's translation is 2,661 times likelier: they part at word 2/);
+});
+
 test("a place that is another word in A than in B is named for both", () => {
   const a = searched([["▁We", "'", "ve", "<eos>"], [4, 5, 6, 2]]);
   assert.match(said(a, side(...BROKE, WORDS), "translate"), /at word 1 of A \(word 2 of B\)/);

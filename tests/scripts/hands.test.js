@@ -1,14 +1,15 @@
 // What hands work out by themselves: rows moved by a button, outputs ranked anew, and questions that give way to later ones.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { measuredWords, yourCharacters } from "../../seqdemo/ui/js/language.js";
 import { placesOfWords } from "../../seqdemo/ui/js/asked.js";
 import { oriented } from "../../seqdemo/ui/js/closing.js";
 import { Hand } from "../../seqdemo/ui/js/hand.js";
 import { attentionOf, diagonalPlace, shiftedRow } from "../../seqdemo/ui/js/rows.js";
 import { heldAt, startState, withClamp, withRow } from "../../seqdemo/ui/js/state.js";
 import { poolWords, rankedPool } from "../../seqdemo/ui/js/strips.js";
-import { byHow, meansOver } from "../../seqdemo/ui/js/unitrank.js";
-import { keptEdit } from "../../seqdemo/ui/js/ways.js";
+import { UnitHands, byHow, meansOver } from "../../seqdemo/ui/js/unitrank.js";
+import { keptEdit, waysTo } from "../../seqdemo/ui/js/ways.js";
 import { letterAt } from "../../seqdemo/ui/js/words.js";
 import { SETUP, after } from "./setup.js";
 
@@ -89,9 +90,27 @@ test("means over an input are named after the output that they are taken over", 
   for (const task of ["translate", "transliterate", "caption", "complete"]) assert.match(meansOver(task), /what greedy search writes/);
 });
 
+test("what is chance is said in whole sentences", () => {
+  const group = { size: 20, best: -Math.log(3), random: [-0.1, -0.392, 0.2] };
+  assert.equal(UnitHands.prototype.chance.call({}, { groups: [group] }), "The first 20 together make it 3.0× less likely; of 3 random groups of 20 units, the one that costs the most makes it 1.48× less likely.");
+});
+
+test("a measured unit is told with the sign and the quality of its measure", () => {
+  const told = (more) => measuredWords({ unit: 5, layer: 0, sign: -1, measure: "auc", test: 0.95, ...more }, "how far the line is indented").join("");
+  assert.match(told({}), /^Of all units, unit 5 of layer 1 tells best how far the line is indented: it falls there \(AUC 0\.95 over/);
+  assert.match(told({ test: 0.73 }), /tells best .*, though not well: it falls/);
+  assert.match(told({ measure: "correlation", test: 0.88 }), /it falls as that grows \(correlation −0\.88 over/);
+  assert.deepEqual([1, 2].map(yourCharacters), ["Your character", "Your 2 characters"]);
+});
+
+test("letters are called letters", () => {
+  assert.deepEqual([waysTo("letter").earlier, waysTo("letter").force], ["Change an earlier letter", "Force the letter itself (for comparison)"]);
+  assert.doesNotMatch(Object.values(waysTo("letter")).join(), /word/);
+});
+
 test("words have places, and so has the end", () => {
   assert.deepEqual(placesOfWords(["▁a", "▁ban", "ana", "</s>"], "subwords"), [
-    { text: "a", position: 0, length: 1 }, { text: "banana", position: 1, length: 2 }, { text: "the end", position: 3, length: 1 }]);
+    { text: "a", position: 0, length: 1 }, { text: "banana", position: 1, length: 2 }, { text: "<eos>", position: 3, length: 1 }]);
 });
 
 test("an edit of the server is kept without its sentence, and words by their pieces", () => {

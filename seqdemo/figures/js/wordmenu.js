@@ -5,9 +5,10 @@ import { quoted } from "./text.js";
 
 /**
  * @typedef {{text: string, pieces: string[], logp: number | null}} Alternative  `logp`: of the whole word, given what stands before it
- * @typedef {{word: string, pieces: string[], place: string, logp: number | null, ended: boolean, alternatives: Alternative[], before?: string, best?: number | null, searching?: boolean, said?: string, unsayable?: boolean}} WordmenuPayload
+ * @typedef {{word: string, pieces: string[], place: string, logp: number | null, ended: boolean, alternatives: Alternative[], before?: string, best?: number | null, searching?: boolean, said?: string, unsayable?: boolean, noun?: string}} WordmenuPayload
  *   `alternatives`: the likeliest first; `ended`: the word is the end of the output; `before`: what stands before it; `best`: the log probability of
- *   the likeliest piece there, once it is known; `unsayable`: the model cannot say what is typed
+ *   the likeliest piece there, once it is known; `unsayable`: the model cannot say what is typed; `noun`: what it
+ *   writes, a word or a letter
  * @typedef {{typed?: string}} WordmenuView
  */
 
@@ -36,7 +37,7 @@ export function actions({ word, ended, unsayable }, fit, typed) {
   const all = [
     wanted ? other && [`Take ${quoted(other.text)}`, "other", takes, other] : ["Take this", "take", takes],
     [wanted ? `Never ${ended ? "the end" : quoted(word)}` : "Never this", "never", "The output in B may not begin like this."],
-    wish && !unsayable ? [wish === word ? "Must be said" : `${quoted(wish)} must be said`, "must", "This word must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish] : null,
+    wish && !unsayable ? [wish === word ? "Must be said" : `${quoted(wish)} must be said`, "must", "This must stand somewhere in the output of B, wherever it fits; it may be part of a longer word.", wish] : null,
   ];
   return all.filter(Boolean);
 }
@@ -55,11 +56,11 @@ class WordMenu {
     const id = newId("s-other");
     this.head = el("p", { class: "s-wordmenu-head" });
     this.actions = el("div", { class: "s-actions" });
-    this.field = el("input", { type: "text", id, dir: "auto", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: "type a word" });
+    this.field = el("input", { type: "text", id, dir: "auto", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
     this.field.addEventListener("input", () => this.type(this.field.value));
     this.field.addEventListener("keydown", (event) => this.key(event));
     this.about = el("p", { class: "s-muted" });
-    this.list = el("ul", { class: "s-alternatives", "aria-label": "Words that could stand here" });
+    this.list = el("ul", { class: "s-alternatives" });
     this.said = el("p", { class: "s-muted", role: "status" });
     element.append(this.head, this.actions, el("div", { class: "s-inline s-other" }, el("label", { for: id }, "Take something else"), this.field), this.list, this.about, this.said);
   }
@@ -75,7 +76,9 @@ class WordMenu {
   }
 
   show() {
-    const { word, place, logp, ended, alternatives, before = "", searching, said } = this.payload;
+    const { word, place, logp, ended, alternatives, before = "", searching, said, noun = "word" } = this.payload;
+    this.field.setAttribute("placeholder", `type a ${noun}`);
+    this.list.setAttribute("aria-label", `${noun === "letter" ? "Letters" : "Words"} that could stand here`);
     const best = Math.max(this.payload.best ?? -Infinity, logp ?? -Infinity, ...(this.typed ? [] : alternatives.map((item) => item.logp ?? -Infinity)));
     const likely = logp === null ? "" : `: probability ${probability(logp)}, ${besideBest(logp, best)}`;
     patch(this.head, el("span", { class: "s-wordmenu-word" }, ended ? "the end" : quoted(word)), `, ${place}${likely}.`);

@@ -1,7 +1,7 @@
 // A long question about B, its answer as a list, and the word of B's output that it is about.
 import { el, newId } from "../../figures/js/core.js";
 import { patch } from "../../figures/js/patch.js";
-import { isEnd, units } from "../../figures/js/text.js";
+import { isEnd, pieceName, units } from "../../figures/js/text.js";
 import { LongAsk } from "./longask.js";
 
 /** The words of an output as places: where each begins and how many pieces it has. */
@@ -11,7 +11,7 @@ export function placesOfWords(pieces, kind) {
     return { text: unit.text, position: Math.min(...own), length: Math.max(...own) - Math.min(...own) + 1 };
   });
   const end = pieces.findIndex(isEnd);
-  return end < 0 ? words : [...words, { text: "the end", position: end, length: 1 }];
+  return end < 0 ? words : [...words, { text: pieceName(pieces[end], kind), position: end, length: 1 }];
 }
 
 /** A subclass has `lines(found)`, which draws an answer. */

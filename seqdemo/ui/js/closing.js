@@ -65,7 +65,7 @@ export class ClosingHands {
     const single = units.map(({ layer, unit, auc }, i) => this.hold([outside[i]], `unit ${unit} of layer ${layer + 1}`, `Inside a ${place} it ${auc < 0.5 ? "falls" : "rises"} (${oriented(auc)} over these passages). Held as outside a ${place}.`, `unit ${unit}, layer ${layer + 1}: ${auc < 0.5 ? "falls" : "rises"}, ${oriented(auc)}`));
     const all = units.length > 1 ? `all ${units.length} units` : "the unit";
     return [
-      el("p", { class: "s-says" }, `Over ${sample}, recorded with the app: the units that tell best whether a letter stands inside a ${place}. A unit falls or rises inside; at `, term("AUC"), ` 1 its value alone tells which is which, at 0.5 it tells nothing. The sentence above the text counts over other text, the whole test text, so its AUC of a unit is another one, and its best unit may be too.`),
+      el("p", { class: "s-says" }, `Over ${sample}, recorded with the app: the units that tell best whether a letter stands inside a ${place}. A unit falls or rises inside; at `, term("AUC"), ` 1 its value alone tells which is which, at 0.5 it tells nothing. The sentence above the text counts over other text, the whole test text, so it gives a unit another AUC, and may name another unit as the best.`),
       el("div", { class: "s-actions", role: "group", "aria-label": `Hold the units that follow a ${place}` }, el("span", { class: "s-muted" }, `Hold ${all} in B`),
         this.hold(outside, `${all} as outside a ${place}`, `Each unit stays at its mean outside a ${place}, whatever is read.`, `as if outside a ${place}`),
         this.hold(inside, `${all} as inside a ${place}`, `Each unit stays at its mean inside a ${place}, whatever is read.`, `as if inside a ${place}`)),

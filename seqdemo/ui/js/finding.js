@@ -96,8 +96,8 @@ function twoSearches(a, b, task) {
   }
   const equal = Math.abs(gain) <= 1e-6;
   return [
-    equal ? "Both outputs are equally likely" : `${capital(nameA)}'s ${noun} is the likelier one, `,
-    ...(equal ? [] : [{ text: times(Math.exp(-gain)), mark: "strong" }]),
+    equal ? "Both outputs are equally likely" : `${capital(nameA)}'s ${noun} is `,
+    ...(equal ? [] : [{ text: `${times(Math.exp(-gain))} likelier`, mark: "strong" }]),
     `: they part at ${where}, `, ...tokens, " in A and ", ...others, ` in B.${whyNotBetter(a, b, nameB, word)}`,
   ];
 }

@@ -11,7 +11,7 @@ export const TERMS = {
   beam: "Keeps the k likeliest prefixes at every step instead of one.",
   sampling: "Draws every next token at random, by its probability.",
   stochastic: "Keeps k prefixes at every step as beam search does, but draws them: the outputs are k different draws.",
-  exact: "Proves which output is the likeliest of all, by following every prefix that could still win.",
+  exact: "Proves which output is the likeliest of all, by following every prefix that could still win. To follow one prefix is an expansion.",
   finished: "The prefix ended with <eos>: a complete output.",
   attention: "At each output step the model spreads a weight of 1 over the input; the stronger the colour of a cell, the more it looks there.",
   alignment: "Which input pieces the model looked at for which output piece, read off the attention.",

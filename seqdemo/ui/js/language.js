@@ -8,12 +8,28 @@ import { equations, term } from "./glossary.js";
 import { sideSwitch } from "./panels.js";
 import { Section } from "./section.js";
 
+const WEAK = 0.8; // an AUC or a correlation below it
+
 const TRACKERS = [
   ["quotation", "quotation", "whether a letter stands inside quotation marks"],
   ["comment", "comments", "whether a letter stands inside a comment"],
-  ["parentheses", "brackets", "whether a letter stands inside parentheses"],
+  ["parentheses", "parentheses", "whether a letter stands inside parentheses"],
   ["indentation", "indentation", "how far the line is indented"],
 ];
+
+/** @param {number} own how many a person typed */
+export function yourCharacters(own) {
+  return own === 1 ? "Your character" : `Your ${own} characters`;
+}
+
+/** What a unit tells, as measured: the words before the name of the measure, the name, and the words after it. An AUC counts whichever way the
+ * unit moves, a correlation has a sign. @param {any} row @param {string} what @returns {[string, string, string]} */
+export function measuredWords({ unit, layer, sign, measure, test }, what) {
+  const auc = measure === "auc";
+  const moves = `${sign < 0 ? "falls" : "rises"} ${auc ? "there" : "as that grows"}`;
+  return [`Of all units, unit ${unit} of layer ${layer + 1} tells best ${what}${test < WEAK ? ", though not well" : ""}: it ${moves} (`, auc ? "AUC" : "correlation",
+    ` ${signed(auc ? test : sign * test, 2)} over the whole test text, which was kept out of training; it was found on the dev text).`];
+}
 
 // Pearson's correlation of a unit's values with a label, where the label is known.
 function correlation(gate, unit, label) {
@@ -159,8 +175,8 @@ export class TextPanel {
   }
 
   tellMeasured(row, what) {
-    const measure = row.measure === "auc" ? term("AUC") : term("correlation"); // the sign is told by the word
-    return [`Unit ${row.unit} of layer ${row.layer + 1} tells ${what}, better than any other unit: it ${row.sign < 0 ? "falls" : "rises"} there (`, measure, ` ${row.test.toFixed(2)} over the whole test text, which was kept out of training; it was found on the dev text).`];
+    const [before, name, after] = measuredWords(row, what);
+    return [before, term(name), after];
   }
 
   offer(card, key, what) {
@@ -170,7 +186,7 @@ export class TextPanel {
       this.bench.setModel(card.name);
       this.bench.look({ layer, unit });
     };
-    this.offered = [`What this model has read has nothing to tell about ${what}. `, button(`See it in ${card.read}`, go, { class: "s-quiet" })];
+    this.offered = [`This model learned from text without such places, so none of its units tells ${what}. `, button(`See it in ${card.read}`, go, { class: "s-quiet" })];
     this.notes();
   }
 
@@ -200,7 +216,7 @@ export class TextPanel {
     const { nats } = this.card();
     clear(this.sum);
     if (own) {
-      this.sum.append(`Your ${own} characters: `, term("log probability"), ` ${signed(total, 2)}, that is ${(-total / own).toFixed(2)} `, term("nats"), " a character",
+      this.sum.append(`${yourCharacters(own)}: `, term("log probability"), ` ${signed(total, 2)}, that is ${(-total / own).toFixed(2)} `, term("nats"), " a character",
         nats ? `; on text like what it has read, but kept from it, this model needs ${nats.toFixed(2)}. ` : ". ");
     }
     this.sum.append("Underlined: what the model wrote.");

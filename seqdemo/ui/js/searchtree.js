@@ -84,7 +84,7 @@ export class TreePanel {
     if (!picked) {
       this.hands.replaceChildren(); // and with it what was typed
       this.menu = null;
-      patch(this.picked, el("span", { class: "s-muted" }, "Pick a box to take it, to forbid it or to put another word in its place. Column B then shows what becomes of the output, and what that costs."));
+      patch(this.picked, el("span", { class: "s-muted" }, `Pick a box to take it, to forbid it or to put another ${this.bench.words.noun(this.bench.shownIn("tree"))} in its place. Column B then shows what becomes of the output, and what that costs.`));
       return;
     }
     const { row, pieces } = picked;

@@ -57,7 +57,7 @@ export class UnitHands extends AskedOfWord {
     const last = groups[groups.length - 1];
     if (!last) return "";
     const [worst] = [...last.random].sort((p, q) => p - q);
-    return `The first ${last.size} together make it ${byHow(last.best)}; the random group of ${last.random.length} that costs the most, of ${last.size} units too, ${byHow(worst)}.`;
+    return `The first ${last.size} together make it ${byHow(last.best)}; of ${last.random.length} random groups of ${last.size} units, the one that costs the most makes it ${byHow(worst)}.`;
   }
 
   edit(group) {

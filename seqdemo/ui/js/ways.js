@@ -6,9 +6,12 @@ import { AskedOfWord } from "./asked.js";
 import { NOUNS, comparedWith } from "./finding.js";
 import { columnOf, same, withEdits } from "./state.js";
 
-const WAYS = {
-  ban: "Forbid something there", earlier: "Change an earlier word", row: "Move its attention", units: "Hold a few units at their mean", force: "Force the word itself (for comparison)",
-};
+/** The ways by their names. @param {string} noun a word, or a letter @returns {Record<string, string>} */
+export function waysTo(noun) {
+  return {
+    ban: "Forbid something there", earlier: `Change an earlier ${noun}`, row: "Move its attention", units: "Hold a few units at their mean", force: `Force the ${noun} itself (for comparison)`,
+  };
+}
 
 /** An edit as the state keeps it: words by their pieces, and no sentence. @param {any} told */
 export function keptEdit(told) {
@@ -24,6 +27,7 @@ export class WayHands extends AskedOfWord {
     super(bench, { growing: "ways", class: "s-ways" });
     const [wish, list] = [newId("s-wish"), newId("s-likely")];
     const noun = NOUNS[bench.setup.task][1];
+    this.names = waysTo(noun);
     this.word.addEventListener("change", () => this.complete());
     this.wish = el("input", { type: "text", id: wish, list, dir: "auto", autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: `a ${noun}` });
     this.wish.addEventListener("input", () => this.complete());
@@ -61,7 +65,7 @@ export class WayHands extends AskedOfWord {
 
   way(way, cheapest) {
     const { target } = this.bench.columns.B.kind;
-    const title = el("h3", {}, WAYS[way.way] || way.way, cheapest ? el("span", { class: "s-flag" }, "cheapest") : null);
+    const title = el("h3", {}, this.names[way.way] || way.way, cheapest ? el("span", { class: "s-flag" }, "cheapest") : null);
     if (!way.found) return [title, el("p", { class: "s-muted" }, sentence(way.says || `best found: ${probability(way.best > 0 ? Math.log(way.best) : null)}`))];
     const words = (text) => (target === "characters" ? [...text] : text.split(" "));
     const now = words(visible(way.text));
@@ -69,7 +73,7 @@ export class WayHands extends AskedOfWord {
     const text = now.map((word, u) => [u && target !== "characters" ? " " : "", el("span", { class: marks.has(u) ? "s-differs s-side-b" : null }, word)]);
     const price = typeof way.cost !== "number" ? "" : `the model, left alone, finds this output ${comparedWith(way.cost, "its own")}`;
     return [title, el("p", {}, el("bdi", {}, text)), el("p", { class: "s-muted" }, [sentence(way.says), way.size, price].filter(Boolean).join("; ")),
-      button(this.isOn(way) ? "Take it back" : "Do this in B", () => this.apply(way), { "aria-pressed": String(this.isOn(way)), "aria-label": `${WAYS[way.way]}: ${this.isOn(way) ? "take it back" : "do this in B"}` })];
+      button(this.isOn(way) ? "Take it back" : "Do this in B", () => this.apply(way), { "aria-pressed": String(this.isOn(way)), "aria-label": `${this.names[way.way]}: ${this.isOn(way) ? "take it back" : "do this in B"}` })];
   }
 
   isOn(way) {

@@ -51,7 +51,7 @@ export class WordMenus {
     const number = unitNumber([...before, ...pieces], before.length + pieces.length - 1, target);
     return {
       word: plainText([...before, ...pieces], target).slice(plainText(before, target).length).trim(), pieces, ended, logp, searching, said, unsayable,
-      before: ending(plainText(before, target)), best,
+      before: ending(plainText(before, target)), best, noun: this.bench.words.noun(side),
       place: ended ? `after ${number - 1} ${this.bench.words.noun(side)}s of ${side}` : `${this.bench.words.noun(side)} ${number} of ${side}`,
       alternatives: found || likelyAfter(column, before),
     };
