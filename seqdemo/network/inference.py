@@ -50,8 +50,9 @@ class WithInference(nn.Module):
         if not share:
             return f"{self.precision} brings nothing here: no weight of this model is large enough to gain by it."
         return (
-            f"{100 * share:.0f} % of the weights are in {self.precision}, the others in float32. Totals differ a little from those "
-            f"in float32, and a replay's from its search's by up to {TOLERANCE[self.precision]} times 1 + the size of the total."
+            f"{100 * share:.0f} % of the weights are in {self.precision}, the others in float32. Totals differ a little from "
+            f"those in float32, and a replay's from its search's by up to {TOLERANCE[self.precision]} times 1 + the size of the "
+            "total."
         )
 
     def bare(self: Self) -> Self:

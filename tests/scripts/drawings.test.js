@@ -8,7 +8,7 @@ import { push, runs } from "../../seqdemo/figures/js/edge.js";
 import { renormalised } from "../../seqdemo/figures/js/grid.js";
 import { gridLayout, onCanvas } from "../../seqdemo/figures/js/gridlayout.js";
 import { columnEdges, moreConsidered } from "../../seqdemo/figures/js/layout.js";
-import { boundOf, partName, readGates, unitOrder } from "../../seqdemo/figures/js/units.js";
+import { boundOf, partName, readGates, unitOrder, strongestOf } from "../../seqdemo/figures/js/units.js";
 
 const packed = (values, shape, more = {}) => ({ dtype: "int8", shape, base64: Buffer.from(Int8Array.from(values).buffer).toString("base64"), scale: 1 / 127, ...more });
 
@@ -85,4 +85,11 @@ test("the name of the first and of the last column stay on the canvas", () => {
 
 test("one box is told in the singular", () => {
   assert.deepEqual([1, 2].map((count) => moreConsidered(count, "here")), ["1 more was considered here", "2 more were considered here"]);
+});
+
+test("a unit that is held at one value has the colour of that value among all units", () => {
+  /** @type {any} */
+  const gate = { values: Int8Array.from([5, -100, 5, 50, 5, 20]), steps: 3, units: 2, scale: 0.1, open: false };
+  assert.deepEqual([0, 1].map((unit) => Math.round(strongestOf(gate, unit) * 10)), [100, 100]);
+  assert.equal(Math.round(strongestOf({ ...gate, values: Int8Array.from([5, -100, 4, 50, -7, 20]) }, 0) * 10), 7);
 });

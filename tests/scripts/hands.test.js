@@ -1,6 +1,7 @@
 // What hands work out by themselves: rows moved by a button, outputs ranked anew, and questions that give way to later ones.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { extremes } from "../../seqdemo/ui/js/gatetimes.js";
 import { measuredWords, yourCharacters } from "../../seqdemo/ui/js/language.js";
 import { placesOfWords } from "../../seqdemo/ui/js/asked.js";
 import { oriented } from "../../seqdemo/ui/js/closing.js";
@@ -106,6 +107,15 @@ test("a measured unit is told with the sign and the quality of its measure", () 
 test("letters are called letters", () => {
   assert.deepEqual([waysTo("letter").earlier, waysTo("letter").force], ["Change an earlier letter", "Force the letter itself (for comparison)"]);
   assert.doesNotMatch(Object.values(waysTo("letter")).join(), /word/);
+});
+
+test("a gate is most shut and most open at different pieces", () => {
+  const means = [0.1, 0.4, 0.9];
+  const told = (pieces) => pieces.map((at) => ({ at }));
+  const [shut, open] = extremes({ means, shut: told([0, 1, 2]), open: told([2, 1, 0]) });
+  assert.deepEqual([shut, open], [told([0, 1]), told([2])]);
+  const many = Array.from({ length: 30 }, (_, at) => at);
+  assert.deepEqual(extremes({ means: many, shut: told(many), open: told(many) }).map((list) => list.length), [5, 5]);
 });
 
 test("words have places, and so has the end", () => {

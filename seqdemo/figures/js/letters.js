@@ -4,7 +4,7 @@ import { inkOn, legend, onThemeChange, shade } from "./colour.js";
 import { Drawn, mounted } from "./drawn.js";
 import { figureTools } from "./saving.js";
 import { atoms, isEnd, isRightToLeft, pieceName } from "./text.js";
-import { readGates } from "./units.js";
+import { readGates, strongestOf } from "./units.js";
 
 /**
  * @typedef {{pieces: string[], logps: number[], top: [string, number][][], kind: string, given: number, gates: any,
@@ -133,8 +133,7 @@ class LettersDrawing extends Drawn {
 
   paint() {
     if (!this.payload) return;
-    this.largest = 1e-6;
-    for (let t = 0; this.gate && t < this.gate.steps; t++) this.largest = Math.max(this.largest, Math.abs(this.value(t)));
+    this.largest = this.gate ? strongestOf(this.gate, this.view.unit) : 1;
     for (const { node, t } of this.spans) {
       const [kind, share] = this.share(t);
       const colour = shade(kind, share);

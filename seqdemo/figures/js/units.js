@@ -79,6 +79,15 @@ export function unitOrder(gate, order, at) {
   return list.sort((p, q) => key[q] - key[p] || p - q);
 }
 
+/** The size of a unit's value that gets the strongest colour: its own largest; of a unit that stays at one value, as a held one does, the
+ * largest of all units. @param {Gate} gate @param {number} unit */
+export function strongestOf(gate, unit) {
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = unit; i < gate.values.length; i += gate.units) [low, high] = [Math.min(low, gate.values[i]), Math.max(high, gate.values[i])];
+  const strongest = low === high ? gate.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) : Math.max(-low, high);
+  return Math.max(1e-6, strongest * gate.scale);
+}
+
 /** The largest value a gate is drawn for: 1, or of a cell, which has no bound, its own largest. @param {Gate} gate @param {string} name */
 export function boundOf(gate, name) {
   return name === "cell" ? gate.scale * 127 : 1;

@@ -6,6 +6,11 @@ import { Asked } from "./asked.js";
 
 const MOST_TOLD = 5;
 
+/** The pieces at which a gate is most shut and most open: never the same ones, also where there are few. @param {any} gate */
+export function extremes({ shut, open, means }) {
+  return [shut.slice(0, Math.min(MOST_TOLD, Math.ceil(means.length / 2))), open.slice(0, Math.min(MOST_TOLD, Math.floor(means.length / 2)))];
+}
+
 export class GateTimes extends Asked {
   constructor(bench) {
     super(bench, { class: "s-gate-times" });
@@ -22,9 +27,9 @@ export class GateTimes extends Asked {
       const name = piece === "<bos>" ? "the start" : pieceName(piece, part === "encoder" ? kind.source : kind.target);
       return `${isolated(name)} ${mean.toFixed(2)}${place}`;
     };
-    const rows = gates.map(({ part, layer, direction, gate, mean, shut, open }) => [
+    const rows = gates.map(({ part, layer, direction, gate, mean, ...told }) => [
       `${(GATE_WORDS[gate] || [gate])[0]}, ${partName([part, layer, ...(part === "encoder" ? [direction] : [])].join(".")).toLowerCase()}`, mean.toFixed(2),
-      shut.slice(0, MOST_TOLD).map(named(part)).join("  ·  "), open.slice(0, MOST_TOLD).map(named(part)).join("  ·  ")]);
+      ...extremes(told).map((pieces) => pieces.map(named(part)).join("  ·  "))]);
     const caption = over === "input" ? "In this input and in what B writes; the number after a piece is its place" : `Over ${sample}; pieces that stand there at least three times`;
     return gates.length ? table(caption, ["gate", "mean", "most shut at", "most open at"], rows) : el("p", { class: "s-muted" }, "This cell has no gates that open and shut.");
   }
