@@ -9,7 +9,7 @@ import pytest
 
 from seqdemo.config import ModelConfig
 from seqdemo.edits import AttentionBlend, AttentionDraw, AttentionRow
-from seqdemo.ui.editwords import state_sentence
+from seqdemo.ui.answers import state_sentence
 
 HEADS: dict[str, Any] = {"decoder": "transformer", "embedding": 8, "attention_heads": 2, "feed_forward": 8, "features": 0}
 PICTURE: dict[str, Any] = {"encoder": "image", "cnn": "efficientnet-lite0"}

@@ -18,7 +18,7 @@ from seqdemo.hands import sample as samples
 from seqdemo.hands.gates import FEWEST, gate_report
 from seqdemo.playground import replay, run, scorable, trace
 from seqdemo.presets import CUT, QUESTIONS, presets
-from seqdemo.ui.editwords import clamp_sentence
+from seqdemo.ui.answers import clamp_sentence
 from tests.small_hands import TASKS, Models, given
 from tests.test_single import small_single
 from tests.tiny import SIZES

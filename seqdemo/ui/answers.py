@@ -5,7 +5,6 @@ All input of browsers and programs is checked here; the limits of a page's contr
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import re
@@ -16,15 +15,29 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from seqdemo.config import MAX_STEPS, SearchOptions, from_json
-from seqdemo.edits import MOST_EDITS, Ban, Edit, Force, Vocabulary, edit_from_json, whole
+from seqdemo.config import EOS, ModelConfig, SearchOptions, from_json, switches
+from seqdemo.edits import (
+    MOST_EDITS,
+    AttentionBlend,
+    AttentionDraw,
+    AttentionRow,
+    Ban,
+    ClampGate,
+    Edit,
+    Force,
+    Require,
+    Vocabulary,
+    edit_from_json,
+    edit_to_json,
+    whole,
+)
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import column_payload, hypothesis_payload, source_payload, trace_payload
 from seqdemo.records import Hypothesis, SearchTree
-from seqdemo.ui.cards import card_of
-from seqdemo.ui.catalogue import Catalogue
-from seqdemo.ui.editwords import told_edit
-from seqdemo.ui.fields import EXCEPTIONS, FIELDS, LISTS, LONGEST_TEXT, MOST_PHOTO_BYTES, TASKS
+from seqdemo.text import quoted
+from seqdemo.ui.cards import visitor_card
+from seqdemo.ui.catalogue import Catalogue, upload_of
+from seqdemo.ui.fields import EXCEPTIONS, FIELDS, LISTS, LONGEST_TEXT, TASKS
 from seqdemo.ui.service import Question, Service
 
 log = logging.getLogger(__name__)
@@ -35,6 +48,8 @@ Progress = Callable[..., None]
 Cancel = Callable[[], bool]
 VISITOR_MODEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,95}/[A-Za-z0-9_][A-Za-z0-9._-]{0,95}@[0-9a-f]{40}")
 MOST_MODELS = 8
+BLENDS = {"uniform": "towards uniform", "last": "towards the last state", "nothing": "towards nothing"}
+CORNER = "towards the bottom right cell"  # the last state of a photograph
 
 
 class Answers:
@@ -98,13 +113,7 @@ class Answers:
         def loaded() -> dict[str, Any]:
             repo, revision = repository("load")
             checkpoint = self.service.visitors().visit(repo, revision or None, progress=progress, cancelled=cancel)
-            try:
-                card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
-                json.dumps(card, allow_nan=False)
-            except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):  # figures in an unknown form
-                card = card_of(checkpoint.config, {}, checkpoint.card)
-            card["summary"] = checkpoint.summary
-            return {"loaded": {**card, "name": f"{repo}@{checkpoint.revision}", "revision": checkpoint.revision}}
+            return {"loaded": visitor_card(checkpoint, f"{repo}@{checkpoint.revision}")}
 
         return guarded(lambda: offered() if "look" in object_of(message, "The question") else loaded())
 
@@ -284,14 +293,6 @@ def relevant(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def layer_and_head(values: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Of which attention; None: of all."""
-    layer, head = values.get("layer"), values.get("head")
-    if not all(value is None or whole(value, MAX_STEPS) for value in (layer, head)):
-        raise InputError("A layer and a head are whole numbers, counted from 0.")
-    return layer, head
-
-
 def edits_of(value: Any, text: Callable[[], Vocabulary] | None = None) -> tuple[Edit, ...]:
     """The edits of a column. `text()` loads the model's tokenizer, which takes time."""
     if not isinstance(value or [], list):
@@ -301,13 +302,98 @@ def edits_of(value: Any, text: Callable[[], Vocabulary] | None = None) -> tuple[
     return tuple(edit_from_json(item, text() if text else None) for item in value or [])
 
 
-def upload_of(value: Any, folder: Path) -> Path:
-    """The path of an upload, after a check that it exists inside the upload folder and is not too large."""
-    if not isinstance(value, str) or "\x00" in value or len(value) > 1_000:
-        raise InputError("The photograph cannot be found; choose it again.")
-    path = Path(value).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise InputError("The photograph is no longer on the server: uploads are deleted within the hour. Choose it again.")
-    if path.stat().st_size > MOST_PHOTO_BYTES:
-        raise InputError("This file is larger than 5 MB. Save it smaller and try again.")
-    return path
+def told_edit(edit: Edit, checkpoint: Any, given: int = 0) -> dict[str, Any]:
+    """`checkpoint` is the model that was asked; words count from the first piece after the `given` ones."""
+    text = checkpoint.target_text
+    if isinstance(edit, (Force, Ban)):
+        edit = replace(edit, position=edit.position - given)
+        pieces = [text.piece(token) for token in edit.tokens]
+        return {**edit_to_json(edit), "pieces": pieces, "says": words_sentence(edit, text)}
+    if isinstance(edit, Require):
+        word = text.decode(edit.spellings[0])
+        return {**edit_to_json(edit), "word": word, "says": f"must say {quoted(word)} somewhere"}
+    return {**edit_to_json(edit), "says": state_sentence(edit, checkpoint)}
+
+
+def words_sentence(edit: Force | Ban, text: Any) -> str:
+    """What is forced or forbidden, and where."""
+    end = " ⟨end⟩" if EOS in edit.tokens else ""
+    words = quoted(f"{text.decode(edit.tokens)}{end}") if len(edit.tokens) > 1 or not end else "the end"
+    if edit.position:
+        return f"{'writes' if isinstance(edit, Force) else 'never writes'} {words} from piece {edit.position + 1} on"
+    return f"{'starts' if isinstance(edit, Force) else 'never starts'} with {words}"
+
+
+def state_sentence(edit: Edit, checkpoint: Any) -> str:
+    """An edit inside the network, in words."""
+    config = checkpoint.model.config
+    if isinstance(edit, AttentionBlend):
+        return blend_sentence(edit, config)
+    if isinstance(edit, AttentionRow) and config.hard:
+        return f"looks at {place_of(edit, config)} while piece {edit.position + 1} is written"
+    if isinstance(edit, AttentionRow):
+        return f"attention{of_heads(edit, config)} set by hand while piece {edit.position + 1} is written"
+    if isinstance(edit, AttentionDraw):
+        return f"looks at {'cells' if config.encoder == 'image' else 'places'} drawn with seed {edit.seed}"
+    return clamp_sentence(edit, config) if isinstance(edit, ClampGate) else type(edit).__name__.lower()
+
+
+def blend_sentence(edit: AttentionBlend, config: ModelConfig) -> str:
+    """How far attention is dimmed, and towards what. Of hard attention, which looks at the heaviest place, also what a blend
+    towards uniform comes to."""
+    towards = CORNER if edit.towards == "last" and config.encoder == "image" else BLENDS[edit.towards]
+    tied = ": all places tie, so the first is looked at" if edit.factor == 1 else ": the heaviest place stays the heaviest"
+    comes_to = tied if config.hard and edit.towards == "uniform" else ""
+    return f"attention{of_heads(edit, config)} {round(edit.factor * 100)} % {towards}{comes_to}"
+
+
+def place_of(edit: AttentionRow, config: ModelConfig) -> str:
+    """The one place that hard attention looks at: the heaviest, and the first of several."""
+    at = edit.weights.index(max(edit.weights))
+    if config.encoder != "image":
+        return f"place {at + 1}"
+    row, column = divmod(at, math.isqrt(len(edit.weights)))
+    return f"the cell in row {row + 1}, column {column + 1}"
+
+
+def of_heads(edit: AttentionBlend | AttentionRow, config: ModelConfig) -> str:
+    """Which heads of several an attention edit changes."""
+    if config.attention_layers * config.heads == 1:
+        return ""
+    if edit.layer is None and edit.head is None:
+        return " of all heads"
+    heads = "all heads" if edit.head is None else f"head {edit.head + 1}"
+    return f" of {heads} in {'every layer' if edit.layer is None else f'layer {edit.layer + 1}'}"
+
+
+def clamp_sentence(edit: ClampGate, config: ModelConfig) -> str:
+    """'forget gate held at 0, all 400 units'"""
+    units = getattr(config, f"{edit.part}_hidden")
+    layers = getattr(config, f"{edit.part}_layers")
+    value = "its mean" if edit.value == "mean" else "given values"
+    if isinstance(edit.value, (int, float)):
+        value = f"{edit.value:g}".replace("-", "−")
+    kind = f"{edit.gate} gate" if edit.gate in switches() else {"candidate": "candidate"}.get(edit.gate, f"{edit.gate} state")
+    where = [
+        *([f"layer {edit.layer + 1}"] if layers > 1 else []),
+        *(["encoder"] if edit.part == "encoder" else []),
+        *([edit.direction] if edit.part == "encoder" and config.bidirectional else []),
+    ]
+    named = f"{kind} ({', '.join(where)})" if where else kind
+    return f"{named} held at {value}, {of_units(edit.units, units)}{at_steps(edit.positions)}"
+
+
+def of_units(chosen: Sequence[int] | None, units: int) -> str:
+    if chosen is None or len(set(chosen)) == units:
+        return f"all {units} units"
+    return f"unit {chosen[0]} of {units}" if len(chosen) == 1 else f"{len(set(chosen))} of {units} units"
+
+
+def at_steps(positions: Sequence[int] | None) -> str:
+    if positions is None:
+        return ""
+    steps = sorted(set(positions))
+    if len(steps) == 1:
+        return f", at step {steps[0] + 1}"
+    together = steps and len(steps) == steps[-1] - steps[0] + 1
+    return f", at steps {steps[0] + 1} to {steps[-1] + 1}" if together else f", at {len(steps)} steps"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -170,3 +171,13 @@ def best_head(found: dict[str, Any]) -> dict[str, Any]:
 def units_of(metrics: dict[str, Any]) -> dict[str, Any]:
     """The units that track something, as measured on text kept out of training."""
     return {name: row for name, row in metrics.get("units", {}).items() if isinstance(row, dict) and "unit" in row}
+
+
+def visitor_card(checkpoint: Any, name: str) -> dict[str, Any]:
+    """The card of a model from the Hub; without its figures if they have an unknown form."""
+    try:
+        card = card_of(checkpoint.config, checkpoint.metrics, checkpoint.card)
+        json.dumps(card, allow_nan=False)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        card = card_of(checkpoint.config, {}, checkpoint.card)
+    return {**card, "summary": checkpoint.summary, "name": name, "revision": checkpoint.revision}

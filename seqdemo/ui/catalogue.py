@@ -299,3 +299,15 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"text": "dilli", "language": "hi", "shows": "A doubled letter becomes one sign."},
     ],
 }
+
+
+def upload_of(value: Any, folder: Path) -> Path:
+    """The path of an upload, after a check that it exists inside the upload folder and is not too large."""
+    if not isinstance(value, str) or "\x00" in value or len(value) > 1_000:
+        raise InputError("The photograph cannot be found; choose it again.")
+    path = Path(value).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise InputError("The photograph is no longer on the server: uploads are deleted within the hour. Choose it again.")
+    if path.stat().st_size > MOST_PHOTO_BYTES:
+        raise InputError("This file is larger than 5 MB. Save it smaller and try again.")
+    return path

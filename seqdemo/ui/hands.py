@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from seqdemo.config import MAX_VOCABULARY
+from seqdemo.config import MAX_STEPS, MAX_VOCABULARY
 from seqdemo.edits import Edit, tokens_of_pieces, whole
 from seqdemo.errors import InputError
 from seqdemo.findings import told
@@ -19,14 +19,13 @@ from seqdemo.ui.answers import (
     Cancel,
     Progress,
     guarded,
-    layer_and_head,
     name_of,
     object_of,
     selection_of,
     text_of,
+    told_edit,
     visitor_models,
 )
-from seqdemo.ui.editwords import told_edit
 from seqdemo.ui.fields import TASKS
 from seqdemo.ui.service import Found, Question, single_thread
 
@@ -259,3 +258,11 @@ def tokens_of(value: Any) -> tuple[int, ...]:
     ):
         raise InputError(f"A word is from 1 to {MOST_TOKENS} numbers of pieces.")
     return tuple(value)
+
+
+def layer_and_head(values: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Of which attention; None: of all."""
+    layer, head = values.get("layer"), values.get("head")
+    if not all(value is None or whole(value, MAX_STEPS) for value in (layer, head)):
+        raise InputError("A layer and a head are whole numbers, counted from 0.")
+    return layer, head
