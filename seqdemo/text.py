@@ -24,7 +24,6 @@ from seqdemo.errors import JOINERS, InputError
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
-RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 VIRAMA = 9  # the combining class of the signs that take a letter's vowel
 UNKNOWN = "\N{WHITE QUESTION MARK ORNAMENT}"  # what an unknown piece looks like in a text
 
@@ -52,12 +51,6 @@ def shown(char: str) -> bool:
     """Whether a character is printed: no control character, half of a surrogate pair or the like. The two joiners count as
     letters."""
     return not unicodedata.category(char).startswith("C") or char in JOINERS
-
-
-def quoted(text: str) -> str:
-    """A text in quotation marks, for a sentence: letters that run from right to left leave the order of what stands around them
-    alone."""
-    return f"“\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}”" if RIGHT_TO_LEFT.search(text) else f"“{text}”"
 
 
 def clean(text: str) -> str:

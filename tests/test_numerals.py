@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seqdemo.numerals import signed, small
+from seqdemo.numerals import quoted, signed, small
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,8 @@ def test_a_small_probability_has_two_digits_and_a_power_of_ten(number: float, te
 
 def test_a_negative_number_has_a_minus_sign() -> None:
     assert (signed(-4.231), signed(0.5, 1)) == ("−4.231", "0.5")
+
+
+def test_a_sentence_keeps_its_order_around_letters_that_run_from_right_to_left() -> None:
+    assert quoted("broke") == "“broke”"
+    assert quoted("\u0645\u062d") == "“\u2068\u0645\u062d\u2069”"

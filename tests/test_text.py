@@ -23,7 +23,6 @@ from seqdemo.text import (
     Words,
     clean,
     load_tokenizer,
-    quoted,
 )
 
 LINES = [
@@ -268,8 +267,3 @@ def test_a_character_file_of_another_shape_is_refused() -> None:
     for data in (b"[]", b"{}", b'{"pieces": 5}', b'{"pieces": [1]}', b'{"pieces": [""]}', b"not json", b"\xff"):
         with pytest.raises(InputError, match="character file"):
             Characters.parse(data)
-
-
-def test_a_sentence_keeps_its_order_around_letters_that_run_from_right_to_left() -> None:
-    assert quoted("broke") == "“broke”"
-    assert quoted("\u0645\u062d") == "“\u2068\u0645\u062d\u2069”"

@@ -20,9 +20,8 @@ from seqdemo.hands.bending import BentRow, HeldUnits, bent_row, held_units
 from seqdemo.hands.place import Cancel, Place, stop_if
 from seqdemo.hands.words import candidates_at, unspellable
 from seqdemo.network.model import Network
-from seqdemo.numerals import small
+from seqdemo.numerals import quoted, small
 from seqdemo.playground import Run, checkpoint_of, edited, obedient, run, searched, trace
-from seqdemo.text import quoted
 
 STRATEGIES = ("greedy", "beam")
 MOST_BANS = 5  # at the place itself, one after the other
@@ -73,7 +72,7 @@ class Wish:
         """A way that did not reach the word, and how near it came; with the reason if it came to an end or if edits could not be
         tried."""
         reason = f"; not all could be tried: {self.refused[-1]}" if self.refused else f"; {end}." if end else "."
-        return Way(name, False, best, f"the word's probability there reached {small(best)}{reason}")
+        return Way(name, False, best, f"its probability there reached {small(best)}{reason}")
 
     def p_after(self, target: Sequence[int]) -> float:
         """The probability of the word after the beginning of another output, without the edits that are tried."""

@@ -33,8 +33,8 @@ from seqdemo.edits import (
 )
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import column_payload, hypothesis_payload, source_payload, trace_payload
+from seqdemo.numerals import quoted
 from seqdemo.records import Hypothesis, SearchTree
-from seqdemo.text import quoted
 from seqdemo.ui.cards import visitor_card
 from seqdemo.ui.catalogue import Catalogue, upload_of
 from seqdemo.ui.fields import EXCEPTIONS, FIELDS, LISTS, LONGEST_TEXT, TASKS
