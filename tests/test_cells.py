@@ -196,7 +196,7 @@ def new_cell(name: str, inputs: int = INPUT, dtype: torch.dtype = torch.float64)
 
 
 @pytest.mark.parametrize("inputs", [INPUT, SIZE], ids=["other-size", "same-size"])
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_a_cell_is_its_equations(name: str, inputs: int) -> None:
     cell = new_cell(name, inputs)
     written, x_KTI = Written(cell), torch.randn(3, 6, inputs, dtype=torch.float64)
