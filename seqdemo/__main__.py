@@ -30,7 +30,7 @@ COMMANDS = {
 HANDS = {
     "next": "the likeliest next words at a place of the best output, as things are or under a row of attention",
     "bound": "how far the word at a place depends on where the model looks",
-    "words": "the words that a typed beginning may become at a place",
+    "words": "the words that a typed beginning may become at a place, by their probability and that of their end",
     "units": "which unit matters for the word at a place",
     "sweep": "the output along the dimmer of attention, the sizes of a beam, or the precisions",
     "cheapest": "what would make it say a word at a place",

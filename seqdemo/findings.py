@@ -99,7 +99,8 @@ class MustBeSaid:
 
 @dataclass(frozen=True)
 class Words:
-    """The words that begin as typed, at a place of an output, likeliest first."""
+    """The words that begin as typed, at a place of an output, best first: by `p` times the probability that the word ends there.
+    The typed text itself comes last if others push it out."""
 
     position: int
     typed: str

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqdemo.__main__ import HANDS, main
+from seqdemo.findings import AtToken, Follower, Followers
 from seqdemo.hands import lines
 from tests import tiny
 from tests.small_hands import INPUTS
@@ -111,3 +112,10 @@ def test_what_is_no_json_is_wrong_usage(said: Said, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         said("translate", "translate", "--edit", "{")
     assert "'{' is not JSON" in capsys.readouterr().err
+
+
+def test_small_probabilities_and_gates_are_told_as_a_person_writes_them() -> None:
+    assert [lines.chance(p) for p in (1.0, 0.8123, 0.00213, 9.5e-6)] == ["1.0000", "0.8123", "0.0021", "9.5·10⁻⁶"]
+    assert [lines.quoted(AtToken(piece, 0.5)) for piece in ("▁mir", "s", "▁")] == ["“mir”", "“s”", "“▁”"]
+    followed = Followers("quotation", "texts", "cell", (Follower(1, 309, 0.00004),), (), ())
+    assert lines.layers(followed) == ["layer 1, unit 309: AUC 0.0000"]

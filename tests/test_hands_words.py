@@ -165,3 +165,18 @@ def test_the_end_is_no_word(models: Models) -> None:
     checkpoint, found = models.checkpoint("translate"), models.run("translate")
     words = candidates(checkpoint, found, found.hypotheses[0].tokens, len(found.hypotheses[0].tokens) - 1)
     assert words.words and all(EOS not in word.tokens for word in words.words)
+
+
+def test_words_are_ordered_by_their_pieces_and_their_end_and_what_was_typed_may_come_last(models: Models) -> None:
+    checkpoint, found = models.checkpoint("complete"), models.run("complete")
+    tokens, at = found.hypotheses[0].tokens, len(found.prompt.prefix)
+    search = Completion(Place(checkpoint, found, tokens, at), "")
+    listed = candidates(checkpoint, found, tokens, at).words
+    ranks = []
+    for word in listed:
+        place = Place(checkpoint, found, (*word.tokens, EOS), at + len(word.tokens))
+        (end,) = search.ends([Beginning(word.tokens, word.text, 0.0)], place.logp_V[None])
+        ranks.append(math.log(word.p) + end)
+    assert len(ranks) > 1 and ranks == sorted(ranks, reverse=True)
+    *others, last = candidates(checkpoint, found, tokens, at, "dg", most=3).words
+    assert last.exact and not any(word.exact for word in others)

@@ -1,4 +1,4 @@
-"""What the command line tells of a hand on the model: the finding as JSON, and in one line."""
+"""What the command line tells of a question about the best output: the finding as JSON, and in one line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from typing import Any
 
 from seqdemo.checkpoints import Checkpoint
 from seqdemo.errors import InputError
-from seqdemo.findings import Closing, Followers, GateReport, NextWord, RowBound, Strip, UnitRanking, Ways, Words, told
+from seqdemo.findings import (
+    AtToken,
+    Closing,
+    Followers,
+    GateReport,
+    NextWord,
+    RowBound,
+    Strip,
+    UnitRanking,
+    Ways,
+    Words,
+    told,
+)
 from seqdemo.hands.gates import gate_report
 from seqdemo.hands.rows import next_word, row_bound
 from seqdemo.hands.strips import sweep
@@ -15,7 +27,9 @@ from seqdemo.hands.tracking import closing, followers
 from seqdemo.hands.units import rank_units
 from seqdemo.hands.wanted import cheapest
 from seqdemo.hands.words import candidates
+from seqdemo.numerals import small
 from seqdemo.playground import Run
+from seqdemo.text import SPACE_MARK
 
 MOST_TOLD = 10  # units in a line
 Settings = dict[str, Any]
@@ -52,8 +66,13 @@ def counted(checkpoint: Checkpoint, run: Run, _: Sequence[int], place: str = "")
     return closing(checkpoint, run, place)
 
 
+def chance(p: float) -> str:
+    """0.8123, and 9.5·10⁻⁶ where four decimals would not tell it."""
+    return f"{p:.4f}" if p >= 1e-3 else small(p)
+
+
 def bars(found: NextWord) -> list[str]:
-    return [f"{bar.piece} {bar.p:.4f}" for bar in (found.rows[0] if found.rows else found.own).bars]
+    return [f"{bar.piece} {chance(bar.p)}" for bar in (found.rows[0] if found.rows else found.own).bars]
 
 
 def sentence(found: RowBound) -> list[str]:
@@ -61,7 +80,7 @@ def sentence(found: RowBound) -> list[str]:
 
 
 def words(found: Words) -> list[str]:
-    return [f"{word.text} {word.p:.4f}" for word in found.words]
+    return [f"{word.text} {chance(word.p)}" for word in found.words]
 
 
 def units(found: UnitRanking) -> list[str]:
@@ -77,12 +96,17 @@ def ways(found: Ways) -> list[str]:
 
 
 def gates(found: GateReport) -> list[str]:
-    told = [f"{gate.name} shut at {gate.shut[0].piece!r}, open at {gate.open[0].piece!r}" for gate in found.gates if gate.shut]
+    told = [f"{gate.name} shut at {quoted(gate.shut[0])}, open at {quoted(gate.open[0])}" for gate in found.gates if gate.shut]
     return told or ["This model has no gates."]
 
 
+def quoted(at: AtToken) -> str:
+    """Its piece as a person writes it, without the mark of a word's beginning."""
+    return f"“{at.piece.removeprefix(SPACE_MARK) or at.piece}”"
+
+
 def layers(found: Followers) -> list[str]:
-    return [f"{one.layer}.{one.unit} {one.auc:.4f}" for one in found.units]
+    return [f"layer {one.layer}, unit {one.unit}: AUC {one.auc:.4f}" for one in found.units]
 
 
 def closed(found: Closing) -> list[str]:

@@ -66,8 +66,9 @@ vocabulary = lru_cache(maxsize=32)(Vocabulary)
 def candidates(
     checkpoint: Checkpoint | Network, run: Run, tokens: Sequence[int], position: int, typed: str = "", most: int = 8
 ) -> Words:
-    """The likeliest words at `position` of an output that begin as typed, each of as many pieces as it needs. The
-    typed text itself is among them if the vocabulary can spell it, however unlikely it is."""
+    """The best words at `position` of an output that begin as typed, each of as many pieces as it needs, ordered by the
+    probability of the pieces times that of the word's end after them. The typed text itself is among them if the vocabulary
+    can spell it, at the end if it is less likely than the others."""
     return candidates_at(Place(checkpoint_of(checkpoint), run, tokens, position), typed, most)
 
 
@@ -117,7 +118,7 @@ class Completion:
         return () if UNK in ids or len(ids) > self.limit else ids
 
     def run(self, most: int) -> list[Beginning]:
-        """Complete words, likeliest first, and the typed text."""
+        """Complete words, ordered by the probability of the pieces and of the word's end after them, and the typed text."""
         whole: dict[str, tuple[float, Beginning]] = {}
         open_now = [Beginning((), "", 0.0)]
         logp_NV, state = self.place.logp_V[None], self.place.own.state
