@@ -21,6 +21,7 @@ from seqdemo import figures
 from seqdemo.errors import InputError
 from seqdemo.figures.labels import label, visible
 from seqdemo.figures.lengths import length_points, wilson
+from seqdemo.images import read_picture
 from seqdemo.records import FINISHED, KEPT, PRUNED, SearchTree, Trace
 from tests.page_scripts import evaluate, needs_node
 from tests.shared import new_page
@@ -382,6 +383,19 @@ def a_picture(colour: tuple[int, int, int] = (12, 12, 12)) -> bytes:
     stream = io.BytesIO()
     Image.new("RGB", (90, 90), colour).save(stream, "PNG")
     return stream.getvalue()
+
+
+def test_a_photograph_is_drawn_from_the_picture_of_a_run(tmp_path: Path) -> None:
+    photograph = tmp_path / "photograph.png"
+    photograph.write_bytes(a_picture((200, 30, 30)))
+    picture = read_picture(photograph, 64)
+    held = figures.photograph(a_look(), picture).payload["picture"]
+    kind, _, data = held.partition(";base64,")
+    assert kind == "data:image/jpeg"
+    assert Image.open(io.BytesIO(base64.b64decode(data))).size == picture.shown.size
+    for wrong in (None, "a.jpg"):
+        with pytest.raises(InputError, match="run.prompt.picture, or the bytes"):
+            figures.photograph(a_look(), wrong)
 
 
 def all_drawings() -> dict[str, Any]:

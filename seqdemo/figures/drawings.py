@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -93,9 +94,10 @@ def probabilities(trace: Trace, title: str = "Probabilities", checkpoint: str = 
     return Drawing(drawing.kind, drawing.payload, {**drawing.view, "by": "probability"}, drawing.height)
 
 
-def photograph(trace: Trace, picture: bytes, title: str = "Attention over the photograph", checkpoint: str = "") -> Drawing:
+def photograph(trace: Trace, picture: Any, title: str = "Attention over the photograph", checkpoint: str = "") -> Drawing:
     """Where the model looked in a photograph for every word; with hard attention one cell, and on request the distribution it
-    came from. `picture`: the part it saw, as JPEG, PNG or WebP."""
+    came from. `picture`: the part it saw, as `run.prompt.picture` holds it, or the bytes of a JPEG, PNG or WebP."""
+    picture = _bytes_of_picture(picture)
     payload = {
         "picture": f"data:{_kind_of_picture(picture)};base64,{base64.b64encode(picture).decode('ascii')}",
         "pieces": list(trace.target),
@@ -105,6 +107,17 @@ def photograph(trace: Trace, picture: bytes, title: str = "Attention over the ph
         "facts": {"title": title, "output": text_of(trace.target), "checkpoint": checkpoint},
     }
     return Drawing("photograph", payload, height=760)
+
+
+def _bytes_of_picture(picture: Any) -> bytes:
+    """Bytes as they are; what a Picture shows, as JPEG."""
+    if isinstance(picture, bytes):
+        return picture
+    if not hasattr(picture, "shown"):
+        raise InputError("Give the picture of a captioner's run, run.prompt.picture, or the bytes of a JPEG, PNG or WebP.")
+    stream = io.BytesIO()
+    picture.shown.save(stream, "JPEG", quality=80)
+    return stream.getvalue()
 
 
 def _kind_of_picture(picture: bytes) -> str:
