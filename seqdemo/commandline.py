@@ -37,7 +37,7 @@ DEFAULTS = {
     "complete": ("lm-tolstoy",),
     "score": ("translator-de-en",),
 }
-HANDS = "translate"  # whose first model is tried by hand, if none is named
+HANDS = "translate"  # whose first model answers a question about its output, if none is named
 TASKS = ("translate", "transliterate", "caption", "complete")
 MOST_BYTES = 2**20  # of one line
 ROWS = 320  # rows of the model in a batch, at most
@@ -75,7 +75,7 @@ class Job:
     language: str = ""
     scoring: bool = False
     edits: tuple[Edit, ...] = ()
-    hand: str = ""  # what is tried on each best output, with which settings
+    hand: str = ""  # what is asked about each best output, with which settings
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -99,7 +99,7 @@ class Job:
 def open_checkpoint(command: str, name: str | None, language: str, precision: str = "float32") -> Checkpoint:
     """Open a checkpoint by name, folder or user/name, and check that it can do the task."""
     defaults = DEFAULTS.get(command, DEFAULTS[HANDS])
-    wanted = name or next((known for known in defaults if known in checkpoint_names()), defaults[-1])
+    wanted = next((known for known in defaults if known in checkpoint_names()), defaults[-1]) if name is None else name
     folder = Path(wanted)
     checkpoint = load(folder.resolve() if folder.parent != Path() and folder.is_dir() else wanted, precision=precision)
     if command in TASKS and command != checkpoint.task:
@@ -239,7 +239,7 @@ def decoded(job: Job, lines: Sequence[Line], asked: Sequence[Question]) -> list[
 
 
 def tried(job: Job, line: Line, prompt: Prompt) -> Answer:
-    """Decoded under edits, with what they cost; or what a hand on the best output finds."""
+    """Decoded under edits, with what they cost; or the answer to a question about the best output."""
     try:
         found = run(job.checkpoint, prompt, job.options, job.edits)
         if not job.hand:

@@ -19,7 +19,7 @@ from seqdemo.checkpoints import Checkpoint
 from seqdemo.checkpoints.checkpoint import Baggage
 from seqdemo.config import BOS, EOS, PAD, TOLERANCE, SearchOptions, plain
 from seqdemo.edits import Ban, ClampGate, Edit, Force, Require, check_edits, check_options, holds, is_word
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 from seqdemo.explain.replay import (
     check_source,
     check_target,
@@ -80,6 +80,8 @@ class Run:
 
 def check(checkpoint: Checkpoint, prompt: Prompt, edits: tuple[Edit, ...], options: SearchOptions) -> None:
     """Check that every edit fits the model, the input and the options."""
+    if not isinstance(options, SearchOptions):
+        raise InputError(f"Options are SearchOptions, such as SearchOptions(beam=3), not {shown(options)}.")
     given, model = len(prompt.prefix), network_of(checkpoint)
     check_source(model, prompt.source)
     prefix = Force(given, options.prefix) if options.prefix else None
@@ -135,6 +137,8 @@ def checkpoint_of(given: Checkpoint | Network) -> Checkpoint:
     """A checkpoint itself; for a network, the checkpoint that it came from, with the network's current parameters."""
     if isinstance(given, Checkpoint):
         return given
+    if not isinstance(given, Network):
+        raise InputError(f"Give a checkpoint, as load(...) returns it, not {shown(given)}.")
     packed = given.baggage or Baggage()
     if packed.target_text is None:
         raise InputError("This network has no tokenizers; take one by from_pretrained, or save() it with them and load() it.")

@@ -527,3 +527,8 @@ print(*(getattr(seqdemo, name).__name__ for name in seqdemo.__all__))
 
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = seqdemo.nothing
+
+
+def test_an_empty_name_is_no_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", "--checkpoint", "", "Rot."]) == 2
+    assert "There is no checkpoint ''" in capsys.readouterr().err

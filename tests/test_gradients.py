@@ -143,7 +143,7 @@ def test_what_has_no_gradients_to_show_is_told_so() -> None:
     for position in (1.5, True, -1, 2, "0"):
         with pytest.raises(InputError, match="outside this output of 2 pieces"):
             connectivity(tiny(), SOURCE, (4, EOS), position)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="this model reads none"):
+    with pytest.raises(InputError, match="Connectivity needs a text as input; this model has none"):
         connectivity(language, SOURCE, (4, EOS), 0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="does not read in the direction 'backward'"):
         gradient_norms(language, (4, 5), "backward")

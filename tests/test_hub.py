@@ -78,6 +78,20 @@ def test_what_names_no_checkpoint_has_its_sentence(hub: Hub) -> None:
     assert not hub.log
 
 
+def test_a_deadline_that_is_no_number_of_seconds_has_its_sentence(hub: Hub) -> None:
+    for deadline in ("x", True, float("nan"), 0, -1):
+        for asked in (models.load, models.Seq2Seq.from_pretrained, models.look):
+            with pytest.raises(InputError, match="deadline must be a number of seconds above 0, not"):
+                asked("someone/model", deadline=deadline)  # type: ignore[operator]
+    assert not hub.log
+
+
+def test_a_folder_that_is_no_checkpoint_is_told_so_whatever_links_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "away").symlink_to("/etc/hostname")
+    with pytest.raises(InputError, match="is not a checkpoint: manifest.json is missing"):
+        models.load(tmp_path)
+
+
 def test_a_revision_of_a_folder_is_refused_with_a_sentence(hub: Hub, good_folder: Path) -> None:
     shutil.copytree(good_folder, checkpoints.shipped_folder() / "small")
     for name in ("small", good_folder, f"{good_folder}"):
@@ -348,7 +362,7 @@ def test_a_bare_model_comes_back_and_is_no_checkpoint(tmp_path: Path) -> None:
     made = models.Seq2Seq.from_pretrained(_saved(tmp_path / "bare"))
     with pytest.raises(InputError, match="holds a bare model"):
         models.load(tmp_path / "bare")
-    with pytest.raises(InputError, match="is a Seq2Seq, not a LanguageModel"):
+    with pytest.raises(InputError, match=r"is a Seq2Seq, not a LanguageModel; .* write load\(...\).model.bare\(\)"):
         models.LanguageModel.from_pretrained(tmp_path / "bare")
     assert made.readout.weight.requires_grad
 

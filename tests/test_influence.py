@@ -135,6 +135,20 @@ def test_gradient_norms_follow_the_edits_of_the_run(model: Maker, task: str) -> 
     assert (edited[:-1] == 0).all() and edited[-1] == 1 and (plain > 0).all()
 
 
+def test_gradient_norms_say_what_they_need(model: Maker) -> None:
+    captioner, translator, writer = (model(task) for task in ("caption", "translate", "complete"))
+    seen = run(captioner, given(captioner), SHORT)
+    with pytest.raises(InputError, match="This model reads a picture, .*; give the tokens of an output"):
+        gradient_norms(captioner, seen)
+    assert len(gradient_norms(captioner, seen, seen.hypotheses[0].tokens)) == len(seen.hypotheses[0].tokens)
+    read = run(translator, INPUTS["translate"], SHORT)
+    for wrong in ({"layer": 5}, {"direction": "nonsense"}):
+        with pytest.raises(InputError, match="leave direction and layer out"):
+            gradient_norms(translator, read, read.hypotheses[0].tokens, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="Gradients through time need at least one piece: give a text"):
+        gradient_norms(writer, run(writer, "", SHORT))
+
+
 def test_the_old_name_of_gradient_norms_goes_on_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match="through_time is now seqdemo.gradient_norms"):
         old = gradients.through_time(tiny_model(), SOURCE)

@@ -643,3 +643,10 @@ def test_runs_are_equal_when_all_in_them_is(model: Maker, task: str) -> None:
     assert one.prompt != prepare(model(task), INPUTS[task][1]) and one.prompt != "text"
     tokens = one.hypotheses[0].tokens
     assert replay(model(task), one, np.array(tokens)) == replay(model(task), other, tokens)  # type: ignore[arg-type]
+
+
+def test_what_is_no_checkpoint_or_no_options_has_its_sentence(model: Maker) -> None:
+    with pytest.raises(InputError, match=r"Give a checkpoint, as load\(...\) returns it, not 'translator-de-en'"):
+        run("translator-de-en", "Rot.")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"Options are SearchOptions, such as SearchOptions\(beam=3\), not \{'beam': 3\}"):
+        run(model("translate"), "Rot.", {"beam": 3})  # type: ignore[arg-type]

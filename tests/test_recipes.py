@@ -20,7 +20,7 @@ from tests.shared import Toy
 from training import __main__ as command_line
 from training import data as public_data
 from training.publish.card import HUB_LICENCES
-from training.recipes import RECIPES, Recipe
+from training.recipes import FORMER_NAMES, RECIPES, Recipe
 from training.run.build import model_of, read_recipe, recipe_from, write_recipe
 from training.run.fit import Run
 from training.run.overrides import changed, described, listed, written
@@ -209,6 +209,12 @@ def test_all_commands_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         command_line.main(["--help"])
     told = capsys.readouterr().out
     assert all(re.search(rf"^    {command} ", told, re.M) for command in COMMANDS)
+
+
+def test_data_know_the_former_names_of_recipes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(FORMER_NAMES, "backwards", "reverse")
+    assert command_line.main(["data", "backwards"]) == 0
+    assert public_data.load("reverse").fingerprint in capsys.readouterr().out
 
 
 def test_the_command_line_shows_recipes_and_data(capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,7 +192,8 @@ def run_recipes(args: argparse.Namespace) -> int:
 def run_data(args: argparse.Namespace) -> int:
     from training.data import describe, load
 
-    loaded = load(RECIPES[args.recipe].data if args.recipe in RECIPES else args.recipe, args.data)
+    name = FORMER_NAMES.get(args.recipe, args.recipe)
+    loaded = load(RECIPES[name].data if name in RECIPES else name, args.data)
     if args.problems:
         print("\n".join(loaded.problems) or f"Every row of {loaded.name} is as it should be.")
     else:

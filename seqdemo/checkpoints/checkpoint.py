@@ -15,7 +15,18 @@ from torch.overrides import TorchFunctionMode
 
 from seqdemo.checkpoints import folder as files
 from seqdemo.checkpoints.description import ENCODER_OF_TASK, check_config, model_config, parse_config
-from seqdemo.checkpoints.folder import CARD, CONFIG, FORMAT, METRICS, WEIGHTS, Damaged, Folder, shared_folder
+from seqdemo.checkpoints.folder import (
+    CARD,
+    CONFIG,
+    FORMAT,
+    MANIFEST,
+    METRICS,
+    WEIGHTS,
+    Damaged,
+    Folder,
+    no_manifest,
+    shared_folder,
+)
 from seqdemo.checkpoints.pieces import check_fit, parse_tokenizer
 from seqdemo.checkpoints.weights import compare, fill, format_of, own_tensors, parse_header, read_tensors, to_bytes
 from seqdemo.errors import InputError, shown
@@ -282,6 +293,8 @@ def utf8(data: bytes, name: str) -> str:
 
 
 def open_folder(path: Path, home: Path | None = None) -> tuple[Folder, dict[str, Any]]:
+    if path.is_dir() and not os.path.lexists(path / MANIFEST):
+        raise no_manifest(path)  # before a word on files of a folder that is no checkpoint
     folder = Folder(path, home)
     folder.open_manifest()
     return folder, parse_config(folder.checked(CONFIG))
@@ -297,7 +310,8 @@ def load_bare(path: Path, home: Path | None, kind: type[Network], trusted: bool)
     """The trainable network alone, as `kind`, with its baggage."""
     folder, config = open_folder(path, home)
     if not issubclass(kind, ARCHITECTURES[config["architecture"]]):
-        raise InputError(f"{config['name']} is a {config['architecture']}, not a {kind.__name__}.")
+        told = f"{config['name']} is a {config['architecture']}, not a {kind.__name__}"
+        raise InputError(f"{told}; for its trainable network write load(...).model.bare() with load of seqdemo.")
     source, target = load_tokenizers(folder, config, trusted) if config["tokenizers"] else (None, None)
     network: Network = load_model(folder, config, kind)  # type: ignore[assignment]
     network.baggage = Baggage(config, carried(folder, config), source, target)

@@ -104,6 +104,10 @@ def digest(data: bytes) -> dict[str, Any]:
     return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
 
+def no_manifest(path: Path) -> Damaged:
+    return Damaged(f"{path.resolve().name or path} is not a checkpoint: {MANIFEST} is missing.")
+
+
 class Folder:
     """The plain files at the top of a folder. Links may lead to files within `home` (by default the folder itself; the Hub's
     cache links to the blobs beside its snapshots). Folders inside are never entered."""
@@ -156,7 +160,7 @@ class Folder:
 
     def open_manifest(self) -> None:
         if MANIFEST not in self:
-            raise Damaged(f"{self.path.name} is not a checkpoint: {MANIFEST} is missing.")
+            raise no_manifest(self.path)
         self.manifest = parse_manifest(self.read(MANIFEST))
 
     def checked(self, name: str) -> bytes:

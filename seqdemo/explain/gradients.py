@@ -31,7 +31,7 @@ def connectivity(
 ) -> np.ndarray:
     """d log p(y_t) / d e(x_j) for t = `position`: an array of source position x embedding."""
     if network.config.encoder != "text":
-        raise InputError("Connectivity is that of an output piece to the words read; this model reads none.")
+        raise InputError("Connectivity needs a text as input; this model has none.")
     check(network, source, target, edits)
     if not whole(position, len(target)):
         raise InputError(f"Position {position} is outside this output of {len(target)} pieces, counted from 0.")
@@ -63,9 +63,16 @@ def gradient_norms(
         raise InputError(f"Gradients are followed through at most {MOST_STEPS} pieces; shorten the text.")
     if not isinstance(network, Recurrent):
         raise InputError("Gradients through time are those of a recurrent network; this one is not.")
+    encoder = network.config.encoder
+    if encoder == "image" and not target:
+        raise InputError("This model reads a picture, all of it at once; give the tokens of an output.")
+    if encoder != "none" and target and (direction, layer) != ("forward", 0):
+        raise InputError(
+            "With the tokens of an output the state is the decoder's, all layers together: leave direction and layer out."
+        )
     network, what_if = network.bare(), WhatIf(edits)
     with torch.inference_mode(False), torch.no_grad():
-        if network.config.encoder == "none":
+        if encoder == "none":
             return _through_text(network, source, direction, layer, what_if)
         if target:
             return _through_decoder(network, source, target, what_if)
@@ -100,6 +107,8 @@ def _through_text(network: Any, text: Source, direction: str, layer: int, what_i
     if direction != "forward":
         raise InputError(f"A language model does not read in the direction {direction!r}.")
     text = () if isinstance(text, Tensor) else tuple(text or ())
+    if not text:
+        raise InputError("Gradients through time need at least one piece: give a text, or the tokens of an output.")
     check_target(network, text)
     check_layer(layer, len(network.decoder.stack.cells))
     read_1T = inputs_of((*text, EOS))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from seqdemo.checkpoints.checkpoint import Checkpoint, load_bare, load_folder
 from seqdemo.checkpoints.folder import CONFIG, MAX_TOTAL, Damaged, shipped_names
 from seqdemo.child.parent import Watch
-from seqdemo.errors import InputError
+from seqdemo.errors import InputError, shown
 from seqdemo.hub import cache
 from seqdemo.hub.asking import ask_hub
 from seqdemo.hub.faults import TO_STRANGERS, HubError
@@ -59,7 +59,7 @@ def load(
     """
     refuse_precision(precision)
     use = partial(load_strangers_place if anonymous else load_place, precision=precision)
-    watch = Watch(deadline or default_deadline(), progress, cancelled)
+    watch = Watch(seconds_of(deadline), progress, cancelled)
     try:
         return visit(resolve(name, revision, anonymous, refresh), watch, use)
     except HubError as error:
@@ -72,10 +72,17 @@ def from_pretrained(kind: type[Network], name: str | Path, revision: str | None,
     def use(place: Place) -> Network:
         return load_bare(place.folder, place.home, kind, place.trusted)
 
-    return visit(resolve(name, revision), Watch(deadline or default_deadline()), use)
+    return visit(resolve(name, revision), Watch(seconds_of(deadline)), use)
 
 
 WAYS.update(from_pretrained=from_pretrained, push_to_hub=push_to_hub)
+
+
+def seconds_of(deadline: float | None) -> float:
+    """The deadline that a caller gave, checked, or the default."""
+    if deadline is not None and (isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline > 0):
+        raise InputError(f"deadline must be a number of seconds above 0, not {shown(deadline)}.")
+    return deadline or default_deadline()
 
 
 def default_deadline() -> float:
@@ -171,5 +178,5 @@ def look(
     warm = cache.snapshot(wanted.cache, wanted.id, wanted.revision)
     if warm:
         return Offer(wanted.id, warm.name, 0, True)
-    found = ask("look", wanted, Watch(deadline or default_deadline(), cancelled=cancelled))
+    found = ask("look", wanted, Watch(seconds_of(deadline), cancelled=cancelled))
     return Offer(wanted.id, found["revision"], found["bytes"], False)

@@ -3,6 +3,7 @@ worked result before any model is loaded. Run it again whenever a checkpoint or 
 
 from __future__ import annotations
 
+import argparse
 import json
 import tempfile
 from pathlib import Path
@@ -66,5 +67,6 @@ def freeze(root: Path, service: Any = None) -> list[Path]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m seqdemo.ui.freeze", description=__doc__).parse_args()
     for path in freeze(checkpoints_folder()):
         print(f"{path.name}: {path.stat().st_size:,} bytes")
