@@ -1,4 +1,5 @@
-"""The command line: python -m seqdemo translate | transliterate | caption | complete | score | a hand on the model
+"""The command line: python -m seqdemo translate | transliterate | caption | complete | score, or a question about
+the best output: next | bound | words | units | sweep | cheapest | gates | followers | closing
 
 The arguments are checked here, without torch; `commandline` answers the lines.
 """
@@ -6,6 +7,7 @@ The arguments are checked here, without torch; `commandline` answers the lines.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -30,14 +32,15 @@ COMMANDS = {
 HANDS = {
     "next": "the likeliest next words at a place of the best output, as things are or under a row of attention",
     "bound": "how far the word at a place depends on where the model looks",
-    "words": "the words that a typed beginning may become at a place, by their probability and that of their end",
+    "words": "the words that a typed beginning may become at a place, ordered by their probability and that of their end",
     "units": "which unit matters for the word at a place",
-    "sweep": "the output along the dimmer of attention, the sizes of a beam, or the precisions",
+    "sweep": "the output with attention weakened step by step (the dimmer), at each beam size, or in each precision",
     "cheapest": "what would make it say a word at a place",
     "gates": "when each gate closes and opens",
     "followers": "which units of a language model follow a quotation or a comment",
     "closing": "how many texts close their quotation or comment, as the model is and with what --edit holds",
 }
+COUNTING = ("next", "bound", "words", "units", "cheapest", "sweep")  # those that name places of pieces
 EPILOG = """\
 Lines are arguments or, without any, come from standard input; write -- before lines that follow an option of several values. They
 are answered in order, one line each. A line that cannot be used gives an empty line and a sentence on standard error (with --json
@@ -50,6 +53,12 @@ ONLY_WITH: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("expansions", "frontier"), ("exact",)),
     **dict.fromkeys(("finished", "early", "patience", "groups", "diversity", "siblings"), ("beam",)),
 }
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, not {text!r}")
+    return int(text)
 
 
 def flag(name: str) -> str:
@@ -80,8 +89,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_hand(command: argparse.ArgumentParser, name: str) -> None:
-    """The question of hands about each best output."""
-    own = command.add_argument_group("what is asked of each best output")
+    """The question about each best output."""
+    about = "Arguments count pieces from 0; sentences in the answer count them from 1." if name in COUNTING else None
+    own = command.add_argument_group("what is asked of each best output", about)
     if name in ("next", "bound", "words", "units", "cheapest"):
         own.add_argument("--position", type=int, metavar="N", help="a piece, from 0 in the whole text (the first written)")
     if name in ("next", "bound"):
@@ -89,17 +99,17 @@ def add_hand(command: argparse.ArgumentParser, name: str) -> None:
         own.add_argument("--head", type=int, metavar="N", help="of which head's attention (all)")
     if name == "next":
         own.add_argument("--row", type=float, nargs="+", metavar="W", help="a weight for each source position, made to sum to 1")
-        own.add_argument("--top", type=int, metavar="N", help="how many words (8)")
+        own.add_argument("--top", type=count, metavar="N", help="how many words (8)")
     if name == "words":
         own.add_argument("--typed", metavar="TEXT", help="the beginning of the word (nothing)")
-        own.add_argument("--most", type=int, metavar="N", help="how many words (8)")
+        own.add_argument("--most", type=count, metavar="N", help="how many words (8)")
     if name == "units":
-        own.add_argument("--length", type=int, metavar="N", help="how many pieces the word has (1)")
+        own.add_argument("--length", type=count, metavar="N", help="how many pieces the word has (1)")
         own.add_argument("--part", choices=("decoder", "encoder"), help="whose units (decoder)")
         own.add_argument("--direction", choices=("forward", "backward"), help="of an encoder (forward)")
         own.add_argument("--layer", type=int, metavar="N", help="of which layer (0)")
         own.add_argument("--what", choices=("cell", "hidden"), help="cell, where there is one, or hidden state")
-        own.add_argument("--steps", type=int, metavar="N", help="hold them during the last N steps up to the word (all)")
+        own.add_argument("--steps", type=count, metavar="N", help="hold them during the last N steps up to the word (all)")
     if name in ("units", "gates"):
         own.add_argument("--over", choices=("input", "sample"), help="this input, or a recorded sample of dev text (input)")
     if name == "sweep":
@@ -114,7 +124,7 @@ def add_hand(command: argparse.ArgumentParser, name: str) -> None:
 
 
 def add_search(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("search (one of the first five)").add_mutually_exclusive_group()
+    group = command.add_argument_group("search (one of these five)").add_mutually_exclusive_group()
     group.add_argument("--beam", type=int, metavar="K", help="beam search that keeps K hypotheses (5, if nothing is said)")
     for name, about in (
         ("greedy", "the most probable piece at each step"),
@@ -128,7 +138,7 @@ def add_search(command: argparse.ArgumentParser) -> None:
     more.add_argument("--edit", type=edit_value, action="append", default=[], metavar="JSON", help=about)
     more.add_argument("--nbest", type=int, metavar="N", help="how many outputs per line, TABs between them (1)")
     more.add_argument("--length-norm", choices=LENGTH_NORMS, help="what totals are divided by before they are ranked (none)")
-    more.add_argument("--alpha", type=float, help="its exponent (1)")
+    more.add_argument("--alpha", type=float, help="exponent of --length-norm (1)")
     more.add_argument("--coverage", type=float, help="weight of the penalty for source left unattended (0)")
     more.add_argument("--min-length", type=int, metavar="N", help="pieces before the end (0)")
     more.add_argument("--max-length", type=int, metavar="N", help="pieces including the end (the model's own limit)")
@@ -139,11 +149,18 @@ def add_search(command: argparse.ArgumentParser) -> None:
     more.add_argument("--prefix", type=int, nargs="+", metavar="ID", help="numbers of the pieces that outputs begin with")
     about = "a finished hypothesis keeps its place in the beam (stay), frees it, or leaves it empty"
     more.add_argument("--finished", choices=FINISHED_RULES, help=about)
-    more.add_argument("--early", choices=EARLY_RULES, help="with --finished free, when to stop")
+    about = """with --finished free, once enough are finished, stop at once (true), when the best open one cannot win at its
+        present length (false), or only when none can win (never)"""
+    more.add_argument("--early", choices=EARLY_RULES, help=about)
     more.add_argument("--patience", type=float, metavar="P", help="with --finished free, stop after P times K finished (1)")
     more.add_argument("--groups", type=int, metavar="G", help="with --beam, cut it into G groups that avoid each other (1)")
     more.add_argument("--diversity", type=float, metavar="D", help="with --groups, what a piece costs that another chose (0.5)")
-    more.add_argument("--siblings", type=float, metavar="R", help="with --beam, the k-th best sibling pays k times R (0)")
+    more.add_argument(
+        "--siblings",
+        type=float,
+        metavar="R",
+        help="with --beam, the k-th best continuation of the same hypothesis loses k times R (0)",
+    )
     more.add_argument("--samples", type=int, metavar="N", help="with --sample, how many outputs per line (1)")
     more.add_argument("--temperature", type=float, help="with --sample (1)")
     more.add_argument("--top-k", type=int, metavar="K", help="with --sample: only the K most probable pieces")
@@ -242,7 +259,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            print(f"{program()}: {error}", file=sys.stderr)
+            full = error.errno == errno.ENOSPC
+            print(f"{program()}: {'The output cannot be written: the disk is full.' if full else error}", file=sys.stderr)
             return 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader is gone: no error message at exit
         return 141

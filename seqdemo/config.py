@@ -304,7 +304,7 @@ class SearchOptions(Plain):
         _number("Coverage", self.coverage, 0.0, 10.0)
         _whole("Minimum length", self.min_length, 0, MAX_STEPS)
         _whole("Maximum length", self.max_length, 0, MAX_STEPS)
-        _whole("No repeated n-gram", self.no_repeat, 0, 20)
+        _whole("no_repeat (--no-repeat)", self.no_repeat, 0, 20)
         _tokens("The tokens that may repeat", self.may_repeat)
         _tokens("The forced beginning", self.prefix)
         _number("Repetition penalty", self.repetition_penalty, 0.1, 10.0)

@@ -250,7 +250,7 @@ def clamped(**values: float) -> Callable[[str, Tensor], Tensor]:
     return lambda name, value: torch.full_like(value, values[name]) if name in values else value
 
 
-def test_the_lectures_questions_about_an_lstm_have_the_lectures_answers() -> None:
+def test_classic_questions_about_an_lstm_have_their_answers() -> None:
     cell = new_cell("lstm")
     zx_KG = cell.project(torch.randn(2, INPUT, dtype=torch.float64))
     before = HiddenCell(torch.randn(2, SIZE, dtype=torch.float64), torch.randn(2, SIZE, dtype=torch.float64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -212,7 +213,7 @@ def test_a_line_to_score_has_one_tab(terminal: Terminal) -> None:
 
 def test_an_exact_search_that_proved_nothing_says_so_beside_the_answer(terminal: Terminal) -> None:
     code, out, err = terminal("translate", "--exact", "--expansions", "2", given=lines_of(SENTENCES[:1]))
-    assert code == 0 and len(out) == 1 and len(err) == 1 and err[0].startswith("line 1: Budget spent after 2 expansions")
+    assert code == 0 and len(out) == 1 and len(err) == 1 and err[0].startswith("line 1: The budget ended after 2 expansions")
 
 
 def test_the_language_that_nobody_chose_is_said_and_stands_in_the_json(terminal: Terminal) -> None:
@@ -532,3 +533,22 @@ print(*(getattr(seqdemo, name).__name__ for name in seqdemo.__all__))
 def test_an_empty_name_is_no_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", "--checkpoint", "", "Rot."]) == 2
     assert "There is no checkpoint ''" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_told_in_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def full(argv: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("seqdemo.__main__.work", full)
+    assert main([]) == 1
+    assert capsys.readouterr().err.endswith(": The output cannot be written: the disk is full.\n")
+
+
+@pytest.mark.parametrize("asked", [("next", "--top"), ("words", "--most"), ("units", "--steps"), ("units", "--length")])
+@pytest.mark.parametrize("number", ["0", "-1", "x"])
+def test_a_count_begins_at_1(asked: tuple[str, str], number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command, option = asked
+    with pytest.raises(SystemExit):
+        main([command, option, number, "Rot."])
+    told = capsys.readouterr().err
+    assert f"argument {option}: must be a whole number, 1 or more, not '{number}'" in told or f"{option}: expected one" in told

@@ -86,7 +86,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"finished": "go"}, "The rule for finished hypotheses"),
     ({"early": True}, "Early stopping True is not known"),
     ({"at_limit": "stop"}, "The rule at the length limit"),
-    ({"no_repeat": 21}, "No repeated n-gram"),
+    ({"no_repeat": 21}, r"no_repeat \(--no-repeat\) must be a whole number from 0 to 20, not 21"),
     ({"nbest": 0}, "n-best"),
     ({"samples": 0}, "Samples"),
     ({"expansions": 0}, "Expansions"),

@@ -189,7 +189,7 @@ def test_data_of_another_task_are_refused_before_they_are_fetched(
 ) -> None:
     folder, _ = measured
     monkeypatch.setattr(public_data, "load", lambda name, data=None: pytest.fail("fetched"))
-    told = "multi30k is data of the task translate, reverse a model of transliterate; name other data with --dataset.\n"
+    told = "multi30k is for translation, but reverse transliterates; name other data with --dataset.\n"
     for command in (["evaluate", str(folder)], ["compare", str(folder), str(folder)], ["looking", str(folder)]):
         assert command_line.main([*command, "--dataset", "multi30k"]) == 2
         assert capsys.readouterr().err == told

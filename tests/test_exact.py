@@ -110,7 +110,7 @@ def test_a_spent_budget_leaves_a_bound_that_holds(table: Tables, expansions: int
         assert found.hypotheses[0].tokens == best[0][2]
         assert "roved" in certificate.sentence
     else:
-        assert certificate.sentence.startswith(f"Budget spent after {certificate.expansions} expansion")
+        assert certificate.sentence.startswith(f"The budget ended after {certificate.expansions} expansion")
         assert f"{certificate.bound:.4f}".replace("-", "−") in certificate.sentence
     check_tree(found.tree)
 
@@ -203,7 +203,10 @@ def test_a_search_error_is_told_from_none_and_from_not_knowing() -> None:
     assert error_between(exact, narrow).gap == pytest.approx(math.log(0.4 / 0.27), abs=1e-6)
     assert error_between(exact, wide).missed is False
     assert error_between(unsure, wide).missed is None
-    assert "budget spent after 1 expansion: nothing better than" in error_between(unsure, wide).sentence
+    assert (
+        "nothing better was found, but the budget ended after 1 expansion: nothing better than"
+        in error_between(unsure, wide).sentence
+    )
     with pytest.raises(InputError, match="Only exact search"):
         error_between(wide, narrow)
     ends_at_once = lookup_step(lambda read: [math.log(1.0 if token == EOS else 1e-9) for token in range(5)])
@@ -219,7 +222,7 @@ def test_no_search_error_is_claimed_of_an_output_that_broke_off() -> None:
     assert unfinished.hypotheses[0].score > beam.hypotheses[0].score and not unfinished.complete(unfinished.hypotheses[0])
     error = error_between(unfinished, beam)
     assert error.missed is None and error.gap is None
-    assert error.sentence == "Not known: budget spent after 7 expansions: no complete output was found."
+    assert error.sentence == "Not known: the budget ended after 7 expansions: no complete output was found."
 
 
 def test_a_beam_that_broke_off_did_not_find_the_best_output() -> None:

@@ -271,8 +271,10 @@ def test_photographs_and_passages_are_searched_too(tmp_path: Path, monkeypatch: 
 
 
 def test_photographs_are_named_with_their_facts(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="There is no credits.json in"):
+    with pytest.raises(InputError, match="^There is no credits.json in .* Name the folder of photographs with --photographs"):
         read_photographs(tmp_path)
+    with pytest.raises(InputError, match="^Name the folder of photographs with --photographs; it must hold credits.json"):
+        read_photographs(None)
     for name, photo in read_photographs(PHOTOGRAPHS).items():
         left, top, right, bottom = photo.box
         assert name.is_file() and photo.title and photo.names and 0 <= left < right <= 1 and 0 <= top < bottom <= 1

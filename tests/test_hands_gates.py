@@ -1,4 +1,4 @@
-"""The lectures' questions as clamps for every cell; clamps in words; when a gate closes, over a text and over a sample."""
+"""Classic questions as clamps for every cell; clamps in words; when a gate closes, over a text and over a sample."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_cell_has_the_questions_its_gates_allow(cell: str) -> None:
     assert asked[-1].name == CUT and [(edit.layer, edit.positions) for edit in asked[-1].edits] == [(1, (4,)), (1, (0,))]
 
 
-def test_the_lectures_questions_of_an_lstm_by_name() -> None:
+def test_the_classic_questions_of_an_lstm_by_name() -> None:
     asked = {
         one.name: {edit.gate: edit.value for edit in one.edits}
         for one in presets(ModelConfig(30, 30), 5)

@@ -107,7 +107,7 @@ def test_what_cannot_be_asked_has_its_sentence(models: Models) -> None:
         ({"head": 9}, "no attention head 9"),
         ({"head": -1}, "no attention head -1"),
         ({"layer": True}, "no attention layer True"),
-        ({"top": -1}, "top must be a whole number from 1 up, not -1"),
+        ({"top": -1}, "top must be a whole number, 1 or more, not -1"),
         ({"rows": [5]}, "An attention row for this source has"),
     ):
         with pytest.raises(InputError, match=words):

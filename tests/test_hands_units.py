@@ -93,8 +93,8 @@ def test_progress_is_told_and_a_person_can_stop(models: Models) -> None:
         ({"direction": "backward"}, "does not read in the direction"),
         ({"over": "everything"}, "Means are taken over 'input' or 'sample'"),
         ({"position": 99}, "Position 99 is outside this output"),
-        ({"length": 50}, "has from 1 to"),
-        ({"steps": 0}, "steps must be a whole number from 1 up, not 0"),
+        ({"length": 50}, "length must be from 1 to"),
+        ({"steps": 0}, "steps must be a whole number, 1 or more, not 0"),
     ],
     ids=str,
 )

@@ -75,7 +75,7 @@ def test_a_word_the_vocabulary_cannot_spell_has_its_sentence(models: Models) -> 
             must_be_said(models.checkpoint(task), "x" * 100)
     found = models.run("translate")
     for most in (0, -1):
-        with pytest.raises(InputError, match=f"most must be a whole number from 1 up, not {most}"):
+        with pytest.raises(InputError, match=f"most must be a whole number, 1 or more, not {most}"):
             candidates(models.checkpoint("translate"), found, found.hypotheses[0].tokens, 0, "g", most)
     with pytest.raises(InputError, match="no word that must be said"):
         must_be_said(models.checkpoint("translate"), "  ")

@@ -93,7 +93,7 @@ def test_what_cannot_be_erased_is_told_so(model: Maker) -> None:
     text = run(model("complete"), "The ", SHORT)
     with pytest.raises(InputError, match="this model reads no source"):
         erase(model("complete"), text, text.hypotheses[0].tokens)
-    with pytest.raises(InputError, match="this model has none; erase by mean"):
+    with pytest.raises(InputError, match="This model has no attention; use how='mean'"):
         erased(tiny_model(decoder="context-each"), SOURCE, (4, EOS), how="mask")
     with pytest.raises(InputError, match="leaves nothing to attend to"):
         erased(tiny_model(), SOURCE[:1], (4, EOS), how="mask")

@@ -142,7 +142,7 @@ def test_what_it_has_not_is_refused_with_a_sentence(single: Path) -> None:
     done = run(checkpoint, "abd")
     with pytest.raises(InputError, match="This model has no attention to edit"):
         run(checkpoint, "abd", edits=(AttentionBlend(1.0),))
-    with pytest.raises(InputError, match="Masking hides a position from attention, and this model has none"):
+    with pytest.raises(InputError, match="This model has no attention; use how='mean'"):
         erase(checkpoint, done, done.hypotheses[0].tokens, how="mask")
     with pytest.raises(InputError, match="does not read in the direction 'backward'"):
         gradient_norms(checkpoint, done, direction="backward")

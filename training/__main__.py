@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -63,7 +64,7 @@ def add_fit(fit: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any field of the recipe but its name, task and weigh, or of its model",
+        help="any field of the recipe but name, task and weigh, or of its model but encoder and the sizes of the vocabularies",
     )
     fit.add_argument("--device", default="", help="cpu, cuda, cuda:1 (a GPU where there is one)")
     fit.add_argument("--threads", type=int, default=1, help="of the CPU (%(default)s; with more, set OMP_WAIT_POLICY=PASSIVE)")
@@ -88,7 +89,12 @@ def add_measuring(commands: Commands) -> None:
     evaluate = command(commands, "evaluate", "measure a checkpoint", usage.EVALUATE, run_evaluate)
     evaluate.add_argument("checkpoint", type=Path)
     evaluate.add_argument(
-        "--beside", type=Path, action="append", default=[], metavar="DIR", help="a checkpoint that was tried and does not ship"
+        "--beside",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="another candidate, to be recorded beside this one",
     )
     compare = command(commands, "compare", "two checkpoints on the same inputs", usage.COMPARE, run_compare)
     compare.add_argument("checkpoints", type=Path, nargs=2)
@@ -321,7 +327,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
+        full = error.errno == errno.ENOSPC and not error.filename
+        told = (
+            "The output cannot be written: the disk is full"
+            if full
+            else f"{error.filename or 'A file'}: {error.strerror or error}"
+        )
+        print(f"{told}.", file=sys.stderr)
         wrong_names = (FileNotFoundError, NotADirectoryError, IsADirectoryError)  # are wrong usage, a full disk is not
         return 2 if isinstance(error, wrong_names) else 1
     except ModuleNotFoundError as error:

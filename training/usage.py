@@ -53,9 +53,10 @@ Compare two checkpoints on the same inputs: what one gets right and the other wr
 
   python -m training compare checkpoints/translator-de-en checkpoints/translator-de-en-plain"""
 LOOKING = """\
-Where attention rests while a model writes. For a transliterator: the share of signs whose heaviest weight lies on a letter
-that spells them (shift 0), on the position before (-1), or after (+1), in words of dev whose signs are each spelt by one or
-two Latin letters, in order. For a translator: its alignment error against links of IBM model 1, at the same shifts.
+Where attention rests while a model writes. For a transliterator: the shares of signs whose heaviest weight lies on a letter
+that spells them (shift 0), on the position before such a letter (-1), or after one (+1), in words of dev whose signs are each
+spelt by one or two Latin letters, in order. The shares overlap: between the two letters of a sign, a weight on the first lies
+before the second. For a translator: its alignment error against links of IBM model 1, at the same shifts.
 
   python -m training looking checkpoints/transliterator-hi-attention
   python -m training looking checkpoints/translator-de-en --record      and write it into metrics.json"""

@@ -60,9 +60,9 @@ def hidden_by_turns(network: Network, x_1SE: Tensor, mask_1S: Tensor | None, wha
     """The memory of the source in S + 1 rows. In row j attention cannot look at position j; the last row is unchanged."""
     positions = x_1SE.shape[1]
     if not network.config.has_attention:
-        raise InputError("Masking hides a position from attention, and this model has none; erase by mean.")
+        raise InputError("This model has no attention; use how='mean'.")
     if positions < 2:
-        raise InputError("Masking the only source position leaves nothing to attend to; erase by mean.")
+        raise InputError("Masking the only source position leaves nothing to attend to; use how='mean'.")
     memory = select(network.read(x_1SE, mask_1S, what_if), torch.tensor([]), torch.zeros(positions + 1, dtype=torch.long))
     mask_BS = torch.cat([~torch.eye(positions, dtype=torch.bool), torch.ones(1, positions, dtype=torch.bool)])
     return memory._replace(mask_BS=mask_BS, padding_B1S=~mask_BS[:, None])

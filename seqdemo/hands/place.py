@@ -94,7 +94,7 @@ def check_place(position: object, given: int, length: int) -> None:
 
 def check_count(name: str, value: object) -> None:
     if not whole(value, sys.maxsize) or not value:
-        raise InputError(f"{name} must be a whole number from 1 up, not {shown(value)}.")
+        raise InputError(f"{name} must be a whole number, 1 or more, not {shown(value)}.")
 
 
 def rows_of(values: Sequence[Sequence[float]], positions: int) -> Tensor:

@@ -215,7 +215,7 @@ def held(like: ClampGate, units: Sequence[int]) -> ClampGate:
 def word_at(run: Run, target: Sequence[int], position: int, length: int) -> range:
     check_place(position, len(run.prompt.prefix), len(target))
     if not whole(length, len(target) - position + 1) or not length:
-        raise InputError(f"A word at position {position} of this output has from 1 to {len(target) - position} pieces.")
+        raise InputError(f"length must be from 1 to {len(target) - position} at position {position}.")
     return range(position, position + length)
 
 

@@ -157,7 +157,7 @@ class LSTMNoOutput(AblatedLSTM):
 class GRU(Cell):
     """r, z = sigmoid(W x + U h + b);  n = tanh(W x + b + r * (U h + d));  h' = (1 - z) * n + z * h
 
-    The reset gate acts after the product with U, as in torch; the lectures write it before: U (r * h).
+    The reset gate acts after the product with U, as in torch; Cho et al. (2014) apply it before: U (r * h).
     """
 
     blocks = past_blocks = 3

@@ -36,7 +36,7 @@ class WithInference(nn.Module):
         parameters are constants (see `Constant`)."""
         for name, parameter in self.named_parameters():
             if not bool(parameter.isfinite().all()):
-                raise InputError(f"{name} holds NaN or infinite values: this network computes nothing.")
+                raise InputError(f"{name} holds NaN or infinite values: this network cannot compute.")
         with torch.inference_mode():
             made: Self = inferring(copy.deepcopy(self.bare_network or self).cpu(), precision)
         return made
@@ -89,16 +89,16 @@ class WithInference(nn.Module):
 
 def refuse_training(module: Any, mode: bool = True) -> Any:
     if mode:
-        raise InputError(f"{FIXED}; train the network it was made from, or its bare().")
+        raise InputError(f"{FIXED}; train the network it was made from, or the copy that .bare() gives.")
     return module
 
 
 def refuse_moving(*_: Any, **__: Any) -> None:
-    raise InputError(f"{FIXED}, on the processor and in its own precision; move its bare() instead.")
+    raise InputError(f"{FIXED}, on the processor and in its own precision; move the copy that .bare() gives instead.")
 
 
 def refuse_setting(module: Any, name: str, value: Any = None) -> None:
-    raise InputError(f"{FIXED}; change {name} of its bare().")
+    raise InputError(f"{FIXED}; get a changeable copy with .bare(), and change {name} there.")
 
 
 class Fixed:
@@ -138,7 +138,7 @@ class Constant(nn.Parameter):
 
 
 def refuse_writing(*_: Any, **__: Any) -> NoReturn:
-    raise InputError(f"{FIXED}; read a parameter with detach(), or change that of its bare().")
+    raise InputError(f"{FIXED}; read a parameter with detach(), or change it in the copy that .bare() gives.")
 
 
 def writing_methods() -> Iterator[str]:

@@ -27,7 +27,7 @@ def error_between(exact: SearchResult, beam: SearchResult, tolerance: float = TO
         raise InputError("These searches differ in their input or their edits, so their scores cannot be compared.")
     if exact.certificate.proved:
         return SearchError(False, gap, "No search error: the beam found the best output there is.")
-    return SearchError(None, gap, f"Not known: the beam was not beaten, but {lower_first(exact.certificate.sentence)}")
+    return SearchError(None, gap, f"Not known: nothing better was found, but {lower_first(exact.certificate.sentence)}")
 
 
 def terms(options: SearchOptions, limit: int) -> tuple[object, ...]:

@@ -40,9 +40,9 @@ TOGETHER = 128  # rows of a shared call, at most; with more, a row costs no less
 UNDER_WAY = TOGETHER // FIRST_DESCENT  # searches at a time, as each holds states and open prefixes
 
 REASONS = {
-    "expansions": "Budget spent after {count}",
-    "frontier": "Budget of open prefixes spent after {count}",
-    "cancelled": "Stopped after {count}",
+    "expansions": "The budget ended after {count}",
+    "frontier": "The budget of open prefixes ended after {count}",
+    "cancelled": "The search was stopped after {count}",
 }
 
 

@@ -39,6 +39,7 @@ from training.recipes import RECIPES
 DIGITS = 4
 LIBRARIES = ("torch", "numpy", "sacrebleu", "sentencepiece", "tokenizers", "safetensors")
 DOGS = {"dog", "dogs"}
+WORK = {"translate": "translation", "transliterate": "transliteration", "caption": "captions", "complete": "language models"}
 SAYS: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("translate", "de"): {
         "Das gefällt mir.": ("I like it.", "I like that."),
@@ -109,7 +110,7 @@ def load_data(checkpoint: Checkpoint, dataset: str = "", folder: Path | None = N
     if not name:
         raise InputError(f"The data of {checkpoint.config['name']} are not known; name them with --dataset.")
     if public_data.TASKS.get(name, checkpoint.task) != checkpoint.task:
-        told = f"{name} is data of the task {public_data.TASKS[name]}, {checkpoint.config['name']} a model of {checkpoint.task}"
+        told = f"{name} is for {WORK[public_data.TASKS[name]]}, but {checkpoint.config['name']} {checkpoint.task}s"
         raise InputError(f"{told}; name other data with --dataset.")
     return public_data.load(name, folder)
 

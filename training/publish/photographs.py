@@ -23,9 +23,8 @@ class Photo(NamedTuple):
 
 def read_photographs(folder: Path | None) -> dict[Path, Photo]:
     if folder is None or not (folder / CREDITS).is_file():
-        raise InputError(
-            f"There is no {CREDITS} in {folder or 'no folder'}: name the folder of the photographs with --photographs."
-        )
+        found = f"There is no {CREDITS} in {folder}. " if folder else ""
+        raise InputError(f"{found}Name the folder of photographs with --photographs; it must hold {CREDITS}.")
     rows = json.loads((folder / CREDITS).read_text("utf-8"))
     return {
         folder / row["file"]: Photo(row["title"], tuple(row["names"]), tuple(row["box"]), tuple(row["scene"])) for row in rows
