@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -156,7 +158,10 @@ def test_a_date_is_proof_enough(server: Server, tmp_path: Path) -> None:
 
 def test_another_run_goes_on_where_the_last_one_was_killed(server: Server, tmp_path: Path) -> None:
     server.replies = [Reply(cut=0)]
-    with pytest.raises(InputError, match=r"could not be fetched .*What has arrived is kept.*or put the file at"):
+    with pytest.raises(
+        InputError,
+        match=r"could not be fetched .*goes on with what has arrived, or give a folder that holds folder/file.zip with --data",
+    ):
         fetch(file(server), tmp_path)
     assert len(server.seen) == 5
     (tmp_path / "folder" / "file.zip.part").write_bytes(WHOLE[:7000])
@@ -215,7 +220,7 @@ def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path, status: in
 def test_a_server_that_is_not_there_is_explained(server: Server, tmp_path: Path) -> None:
     with Server() as gone:
         nowhere = file(gone)
-    with pytest.raises(InputError, match=r"could not be fetched \(.*refused"):
+    with pytest.raises(InputError, match=r"could not be fetched \(the connection was refused\)"):
         fetch(nowhere, tmp_path)
 
 
@@ -287,8 +292,29 @@ def test_files_of_the_hub_come_through_its_own_client(hub: Server, tmp_path: Pat
 
 
 def test_a_file_that_the_hub_lacks_is_explained(hub: Server, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"datasets/someone/x could not be fetched .*put the file at .*absent.zip"):
+    with pytest.raises(InputError, match=r"datasets/someone/x could not be fetched .*a folder that holds absent.zip with --data"):
         fetch(File("absent.zip", repo="someone/x"), tmp_path)
+
+
+def test_a_hub_that_is_not_found_is_told_in_one_sentence(
+    hub: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        logging.getLogger("huggingface_hub.utils._http").warning("thrown while requesting HEAD")
+        try:
+            raise socket.gaierror(-2, "Name or service not known")
+        except OSError as error:
+            raise ValueError("An error happened. Please check your connection.") from error
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", unknown)
+    with pytest.raises(InputError) as caught:
+        fetch(File("x/a.jsonl", repo="someone/x"), tmp_path)
+    assert str(caught.value) == (
+        "https://huggingface.co/datasets/someone/x could not be fetched (its host is not found; is there a connection to the "
+        "Internet?): run the command again, which goes on with what has arrived, or give a folder that holds x/a.jsonl with "
+        "--data."
+    )
+    assert not capfd.readouterr().err
 
 
 def test_every_public_file_has_one_address() -> None:

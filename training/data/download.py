@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import os
 import re
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -101,19 +102,45 @@ def alone(target: Path) -> Iterator[None]:
 
 def _fetch_from_hub(file: File, target: Path) -> None:
     from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils import logging
 
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()  # the client would tell of every attempt
     try:
         hf_hub_download(file.repo, target.name, repo_type="dataset", local_dir=target.parent, token=False)
     except Exception as error:  # the client passes on errors of its HTTP library, which may change
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise failed(file, target, reason) from None
+        raise failed(file, in_words(error)) from None
+    finally:
+        logging.set_verbosity(before)
 
 
-def failed(file: File, target: Path, reason: str) -> InputError:
+def failed(file: File, reason: str) -> InputError:
     return InputError(
-        f"{file.home} could not be fetched ({reason}). What has arrived is kept: run the command again to go on, "
-        f"or put the file at {target} yourself."
+        f"{file.home} could not be fetched ({reason}): run the command again, which goes on with what has arrived, "
+        f"or give a folder that holds {file.path} with --data."
     )
+
+
+def in_words(error: BaseException) -> str:
+    """Why a file did not come, by the first of these errors that is known, else by the first sentence of the innermost."""
+    known: list[tuple[type[BaseException], str]] = [
+        (socket.gaierror, "its host is not found; is there a connection to the Internet?"),
+        (ConnectionRefusedError, "the connection was refused"),
+        (TimeoutError, "there was no answer in time"),
+    ]
+    for each in chain(error):
+        for kind, words in known:
+            if isinstance(each, kind):
+                return words
+    return re.split(r"(?<=[.!?])\s|\n", str(each).strip())[0].rstrip(".") or type(each).__name__
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that it came from."""
+    while error is not None:
+        yield error
+        reason = getattr(error, "reason", None)
+        error = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
 
 
 # -------------------------------------------------------------------------------------------------------------- address
@@ -155,7 +182,7 @@ def _until_whole(file: File, target: Path, part: Path, report: Report) -> None:
         except Interrupted as stop:
             vain = 1 if _size(part) > before else vain + 1
             if vain >= ATTEMPTS:
-                raise failed(file, target, str(stop)) from None
+                raise failed(file, str(stop)) from None
             time.sleep(min(stop.wait or PAUSE * 2 ** (vain - 1), LONGEST_PAUSE))
 
 
@@ -177,7 +204,7 @@ def _transfer(file: File, part: Path, report: Report) -> None:
             return  # nothing is missing: the last run stopped just before the renaming
         raise _refused(file, part, error) from None
     except (OSError, http.client.HTTPException) as error:
-        raise Interrupted(str(getattr(error, "reason", error)) or type(error).__name__) from None
+        raise Interrupted(in_words(error)) from None
     with response:
         start = _start(response, have)
         length = response.headers.get("Content-Length")
@@ -196,7 +223,7 @@ def _copy(response: http.client.HTTPResponse, write: Callable[[bytes], int], her
         try:
             piece = response.read(CHUNK)
         except (OSError, http.client.HTTPException) as error:
-            raise Interrupted(str(error) or type(error).__name__) from None
+            raise Interrupted(in_words(error)) from None
         if not piece:
             break
         write(piece)
