@@ -8,7 +8,7 @@ bending    the same inside the network: a bent attention row, a few held units
 units      which unit matters for a word
 strips     film strips: the dimmer of attention, the sizes of a beam, the precisions
 tracking   the units that follow a place such as a quotation, held together; whether it still closes
-gates      the lectures' questions as clamps; when a gate closes
+gates      classic questions as clamps; when a gate closes
 sample     a recorded sample of dev text, and what a network computes over it
 lines      what the command line tells of them
 influence  what an output depends on: gradients, gradients through time, erasure

@@ -33,7 +33,7 @@ def gate_report(
     cancel: Cancel | None = None,
 ) -> GateReport:
     """When each gate closes and opens: over this input and output, under the run's edits ('input'), or over a recorded sample of
-    dev text, without any edit ('sample'). Beside it the lectures' questions, as clamps for this input."""
+    dev text, without any edit ('sample'). Beside it classic questions, such as to forget everything, as clamps for this input."""
     checkpoint = checkpoint_of(checkpoint)
     config: ModelConfig = checkpoint.model.config  # type: ignore[assignment]
     if over not in ("input", "sample"):

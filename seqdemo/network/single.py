@@ -4,7 +4,7 @@
     s_t = RNN(s_{t-1}, e(y_{t-1}))       while it writes, from <bos> on, with the same weights
     p(y_t | y_<t, x) = softmax(E r_t + b),  r_t = s_t or tanh(W s_t)
 
-<bos> separates the two, like <sep> in the lectures. In traces and edits, its reading is the part 'encoder' and its writing the
+<bos> separates the two, where others use <sep>. In traces and edits, its reading is the part 'encoder' and its writing the
 part 'decoder'.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import logging
 import os
 import re
 import socket
@@ -102,16 +103,16 @@ def alone(target: Path) -> Iterator[None]:
 
 def _fetch_from_hub(file: File, target: Path) -> None:
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils import logging
+    from huggingface_hub.utils import logging as log
 
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()  # the client would tell of every attempt
+    before = log.get_verbosity()
+    log.set_verbosity(logging.ERROR)  # the client would tell of every attempt
     try:
         hf_hub_download(file.repo, target.name, repo_type="dataset", local_dir=target.parent, token=False)
     except Exception as error:  # the client passes on errors of its HTTP library, which may change
         raise failed(file, in_words(error)) from None
     finally:
-        logging.set_verbosity(before)
+        log.set_verbosity(before)
 
 
 def failed(file: File, reason: str) -> InputError:
