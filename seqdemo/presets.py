@@ -1,4 +1,4 @@
-"""The lectures' questions to a cell as clamps, by its gates; and any clamp in words."""
+"""Classic questions to a cell as clamps, by its gates; and any clamp in words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CUT = "cut the sentence's last state"
 
 
 class Preset(NamedTuple):
-    """A question of the lectures as a list of clamps."""
+    """A classic question as a list of clamps."""
 
     name: str
     about: str
@@ -49,7 +49,7 @@ class Preset(NamedTuple):
 
 
 def presets(config: ModelConfig, source_positions: int) -> tuple[Preset, ...]:
-    """The lectures' questions that this model's cells can be asked, for an input of so many source positions. Where the input is
+    """The classic questions that this model's cells can be asked, for an input of so many source positions. Where the input is
     not known yet (0), -1 stands for its last position."""
     if config.is_transformer:
         return ()

@@ -125,7 +125,7 @@ HANDS = {
     ),
     "gates": Hand(
         "gates",
-        "Tell when each gate closes and opens, and the lectures' questions as clamps.",
+        "Tell when each gate closes and opens, and classic questions as clamps.",
         (OVER,),
         "gates: for each the mean by piece, and the pieces at which it is most shut and most open; presets: clamps by name.",
     ),

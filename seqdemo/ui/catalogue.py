@@ -259,7 +259,7 @@ def thumbnail(data: bytes) -> str:
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "translate": [
-        {"text": "Das gefällt mir.", "shows": "The lectures' example: one early word decides the rest."},
+        {"text": "Das gefällt mir.", "shows": "A classic example: one early word decides the rest."},
         {"text": "Ich gehe nach Hause.", "shows": "Word order moves: look at the alignment of “home”."},
         {
             "text": "Zwei Männer in blauen Hemden spielen Gitarre auf der Straße.",

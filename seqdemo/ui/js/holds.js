@@ -29,7 +29,7 @@ export class GateHands {
     this.sliders = el("div", { class: "s-holds" });
     this.result = new ResultLine(bench);
     this.node = el("div", {},
-      el("p", { class: "s-says" }, "A held gate no longer follows the input: it stays where you put it, in column B alone. Ask one of the lectures' questions, or set a gate yourself."),
+      el("p", { class: "s-says" }, "A held gate no longer follows the input: it stays where you put it, in column B alone. Ask one of the classic questions, or set a gate yourself."),
       this.questions, this.where, this.sliders, this.result.node);
   }
 
