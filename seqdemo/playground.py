@@ -35,12 +35,11 @@ from seqdemo.explain.step import step_in_full
 from seqdemo.findings import Badge
 from seqdemo.network.attention import WhatIf, what_if_of
 from seqdemo.network.model import Network, refuse_devices
-from seqdemo.numerals import quoted
 from seqdemo.prompts import MOST_CHARACTERS, MOST_PIECES, MOST_TEXT, Prompt, cut_up, far_from_training, prepare, tokenizer, unseen
 from seqdemo.records import Certificate, Hypothesis, Price, SearchError, SearchTree, StepInFull, Trace
 from seqdemo.search import NEVER, Required, Rule, SearchResult, error_between, search, word_rules
 from seqdemo.state import StepFunction, join, select
-from seqdemo.text import Pieces, Tokenizer, longer_word
+from seqdemo.text import Pieces, Tokenizer, longer_word, quoted
 
 Progress = Callable[[int, float, float], None]
 Cancel = Callable[[], bool]

@@ -22,6 +22,7 @@ from tokenizers import models, pre_tokenizers
 from seqdemo.config import BOS, EOS, PAD, UNK
 from seqdemo.errors import JOINERS, InputError
 
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 SPACE_MARK = "\N{LOWER ONE EIGHTH BLOCK}"
 VIRAMA = 9  # the combining class of the signs that take a letter's vowel
@@ -67,11 +68,18 @@ def without_idle_joiners(word: str) -> str:
     return word if bare and unicodedata.combining(bare[-1]) == VIRAMA else bare
 
 
+def quoted(text: str) -> str:
+    """A text in quotation marks, for a sentence: letters that run from right to left leave the order of what stands around them
+    alone."""
+    return f"“\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}”" if RIGHT_TO_LEFT.search(text) else f"“{text}”"
+
+
 class Tokenizer:
     """The interface of all tokenizers."""
 
     kind = ""
     suffix = ""
+    quoted = staticmethod(quoted)
 
     def __len__(self) -> int:
         raise NotImplementedError

@@ -151,7 +151,7 @@ def test_open_prefixes_have_a_budget() -> None:
     table = Tables(5, 1, 40, 6)
     found = exact_of(table, 6, dataclasses.replace(EXACT, frontier=20, min_length=4))
     assert found.certificate is not None and not found.certificate.proved
-    assert found.certificate.sentence.startswith("Budget of open prefixes spent")
+    assert found.certificate.sentence.startswith("The budget of open prefixes ended")
     whole = exact_of(table, 6, dataclasses.replace(EXACT, min_length=4))
     assert found.hypotheses[0].score <= whole.hypotheses[0].score <= found.certificate.bound
 
@@ -170,7 +170,7 @@ def test_it_can_be_watched_and_stopped() -> None:
     stopped = exact_of(table, 6, options, cancel=lambda: next(asked) >= 8)
     assert stopped.certificate is not None and not stopped.certificate.proved
     assert stopped.certificate.expansions == expansions[7] and stopped.certificate.bound == pytest.approx(bounds[7])
-    assert stopped.certificate.sentence.startswith("Stopped after")
+    assert stopped.certificate.sentence.startswith("The search was stopped after")
 
 
 def test_before_anything_is_complete_the_best_prefix_comes_back_unfinished() -> None:

@@ -171,7 +171,7 @@ def test_a_search_that_is_stopped_ends_in_every_sentence() -> None:
     assert not all(proved) and len(proved) == 40
     for stopped, through in zip(later, whole):
         assert stopped.certificate is not None and through.certificate is not None
-        assert stopped.certificate.proved or stopped.certificate.sentence.startswith("Stopped after")
+        assert stopped.certificate.proved or stopped.certificate.sentence.startswith("The search was stopped after")
         assert stopped.certificate.bound >= through.hypotheses[0].score - 1e-9
         assert stopped.certificate.expansions <= through.certificate.expansions
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seqdemo.numerals import quoted, signed, small
+from seqdemo.numerals import signed, small
+from seqdemo.text import quoted
 
 
 @pytest.mark.parametrize(

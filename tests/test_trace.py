@@ -328,7 +328,7 @@ def test_edits_come_back_from_json(edit: object) -> None:
         ((ClampGate("decoder", "forget", 0.0, positions=(0, LIMIT)),), "Position 9 is outside this output"),
         ((ClampGate("encoder", "forget", 0.0, positions=(5,)),), "this source are whole numbers from 0 to 4"),
         ((ClampGate("encoder", "forget", 0.0, positions=(-1,)),), "this source are whole numbers from 0 to 4"),
-        ((ClampGate("decoder", "forget", 0.0, positions=[1]),), "a tuple of whole numbers"),
+        ((ClampGate("decoder", "forget", 0.0, positions=1),), "a tuple of whole numbers"),
         ((ClampGate("decoder", "forget", 0.0, units=(-1,)),), "0 to 15"),
         (({"a": 1},), "each is one of Force, Ban"),
         ((None,), "each is one of Force, Ban"),

@@ -20,6 +20,7 @@ from seqdemo.errors import InputError  # noqa: E402
 from seqdemo.findings import Badge  # noqa: E402
 from seqdemo.images import read_picture  # noqa: E402
 from seqdemo.records import Price  # noqa: E402
+from seqdemo.text import quoted  # noqa: E402
 from seqdemo.ui import launch  # noqa: E402
 from seqdemo.ui.service import Question  # noqa: E402
 from tests import fixtures_records as toy  # noqa: E402
@@ -42,6 +43,8 @@ class ToyRun:
 
 class Vocabulary(SimpleNamespace):
     """A tokenizer of the toy: its methods, and how many pieces it has."""
+
+    quoted = staticmethod(quoted)
 
     def __len__(self) -> int:
         return int(self.size)

@@ -23,9 +23,8 @@ from seqdemo.hands.place import Cancel, Place, RowsGiven, stop_if
 from seqdemo.hands.units import WordUnderUnits, batches, held_layer
 from seqdemo.network.attention import as_row
 from seqdemo.network.model import log_probabilities
-from seqdemo.numerals import quoted
 from seqdemo.state import Seen, select
-from seqdemo.text import SPACE_MARK
+from seqdemo.text import SPACE_MARK, quoted
 
 STEPS, REACH = 30, 0.08  # steps of gradient ascent; how much attention each may move
 ENOUGH = 0.02  # nats; a row with this margin is far enough

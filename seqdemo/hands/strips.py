@@ -23,7 +23,7 @@ from seqdemo.findings import Frame, Pooled, Strip, Wanted
 from seqdemo.hands.place import Cancel
 from seqdemo.network.attention import what_if_of
 from seqdemo.network.model import Network
-from seqdemo.numerals import quoted, signed
+from seqdemo.numerals import signed
 from seqdemo.playground import (
     Run,
     at_least_one,
@@ -39,6 +39,7 @@ from seqdemo.playground import (
 )
 from seqdemo.prompts import Prompt, tokenizer
 from seqdemo.records import Certificate, Hypothesis, Price
+from seqdemo.text import quoted
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 BEAMS = (1, 2, 3, 5, 10, 20, 50, 100)

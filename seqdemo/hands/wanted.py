@@ -20,8 +20,9 @@ from seqdemo.hands.bending import BentRow, HeldUnits, bent_row, held_units
 from seqdemo.hands.place import Cancel, Place, stop_if
 from seqdemo.hands.words import candidates_at, unspellable
 from seqdemo.network.model import Network
-from seqdemo.numerals import quoted, small
+from seqdemo.numerals import small
 from seqdemo.playground import Run, checkpoint_of, edited, obedient, run, searched, trace
+from seqdemo.text import quoted
 
 STRATEGIES = ("greedy", "beam")
 MOST_BANS = 5  # at the place itself, one after the other

@@ -83,7 +83,7 @@ def usable_limits(sentences: int, options: SearchOptions, limits: Sequence[int])
     if usable and min(usable) < least:
         raise InputError(
             f"A minimum length of {options.min_length} leaves no room for the end: this output has at most {min(usable)} pieces, "
-            "its end included. Lower the minimum length, or, if a maximum length is set, raise that."
+            f"its end included. Lower the minimum length, or, if a maximum length is set, allow at least {least}."
         )
     return usable
 

@@ -33,7 +33,6 @@ from seqdemo.edits import (
 )
 from seqdemo.errors import InputError
 from seqdemo.figures.payloads import column_payload, hypothesis_payload, source_payload, trace_payload
-from seqdemo.numerals import quoted
 from seqdemo.records import Hypothesis, SearchTree
 from seqdemo.ui.cards import visitor_card
 from seqdemo.ui.catalogue import Catalogue, upload_of
@@ -311,14 +310,14 @@ def told_edit(edit: Edit, checkpoint: Any, given: int = 0) -> dict[str, Any]:
         return {**edit_to_json(edit), "pieces": pieces, "says": words_sentence(edit, text)}
     if isinstance(edit, Require):
         word = text.decode(edit.spellings[0])
-        return {**edit_to_json(edit), "word": word, "says": f"must say {quoted(word)} somewhere"}
+        return {**edit_to_json(edit), "word": word, "says": f"must say {text.quoted(word)} somewhere"}
     return {**edit_to_json(edit), "says": state_sentence(edit, checkpoint)}
 
 
 def words_sentence(edit: Force | Ban, text: Any) -> str:
     """What is forced or forbidden, and where."""
     end = " ⟨end⟩" if EOS in edit.tokens else ""
-    words = quoted(f"{text.decode(edit.tokens)}{end}") if len(edit.tokens) > 1 or not end else "the end"
+    words = text.quoted(f"{text.decode(edit.tokens)}{end}") if len(edit.tokens) > 1 or not end else "the end"
     if edit.position:
         return f"{'writes' if isinstance(edit, Force) else 'never writes'} {words} from piece {edit.position + 1} on"
     return f"{'starts' if isinstance(edit, Force) else 'never starts'} with {words}"

@@ -40,7 +40,7 @@ NEW = Start()
 def refuse_mixing(state: Path, recipe: Recipe, start: Start) -> None:
     """Refuse to put two runs into one folder, or a run into a folder with other files."""
     folder = state.parent
-    if not start.fresh and not state.exists() and folder.exists() and next(folder.iterdir(), None):
+    if not start.fresh and not state.exists() and folder.is_dir() and next(folder.iterdir(), None):
         raise InputError(f"{folder} holds other files and no run. Name another --out, or write over them with --fresh.")
     if (state / RECIPE).exists() and not start.fresh:
         if not start.resume:
