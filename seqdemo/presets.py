@@ -1,4 +1,4 @@
-"""Classic questions to a cell as clamps, by its gates; and any clamp in words."""
+"""Classic questions to a cell, as clamps of its gates."""
 
 from __future__ import annotations
 

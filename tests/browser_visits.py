@@ -89,6 +89,18 @@ def unfold(page: Any, part: str) -> None:
     page.wait_for_selector(f"{part}[open] > :not(summary)")
 
 
+def brush_two_cells(visit: Visit) -> None:
+    """Drag over the first two of the toy's 7 x 7 cells of the photograph."""
+    box = visit.page.locator(".s-overlay").bounding_box()
+    assert box
+    mouse = visit.page.mouse
+    mouse.move(box["x"] + 5, box["y"] + 5)
+    mouse.down()
+    mouse.move(box["x"] + box["width"] / 7 * 1.5, box["y"] + 5)
+    mouse.up()
+    visit.settle()
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     root = tmp_path_factory.mktemp("cards")

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.browser_visits import Visit
+from tests.browser_visits import Visit, brush_two_cells
 
 pytest_plugins = ["tests.browser_visits"]
 pytestmark = pytest.mark.browser
@@ -241,13 +241,7 @@ def test_painting_the_photograph_says_where_to_look(visit: Visit) -> None:
     picture = page.locator(".s-overlay")
     picture.scroll_into_view_if_needed()
     for away in (False, True):
-        box = picture.bounding_box()  # a chip above moves it
-        assert box
-        page.mouse.move(box["x"] + 5, box["y"] + 5)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] / 7 * 1.5, box["y"] + 5)
-        page.mouse.up()
-        visit.settle()
+        brush_two_cells(visit)
         told = edits(visit)
         assert [row["weights"][:3] for row in told] == ([] if away else [[0.5, 0.5, 0]])
     picture.focus()

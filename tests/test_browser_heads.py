@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser_visits import Visit
+from tests.browser_visits import Visit, brush_two_cells
 
 pytest_plugins = ["tests.browser_visits"]
 pytestmark = pytest.mark.browser
@@ -67,13 +67,7 @@ def test_of_hard_attention_one_cell_is_chosen_and_cells_are_drawn_by_a_seed(visi
     assert "This attention is hard" in page.inner_text(PANEL) and "argmax" in page.inner_text(f"{PANEL} .s-equation")
     assert page.locator(f"{PANEL} .s-row-hands button", has_text="Uniform").count() == 0
     page.locator(".s-overlay").scroll_into_view_if_needed()
-    box = page.locator(".s-overlay").bounding_box()
-    assert box
-    page.mouse.move(box["x"] + 5, box["y"] + 5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 7 * 1.5, box["y"] + 5)
-    page.mouse.up()
-    visit.settle()
+    brush_two_cells(visit)
     assert [row["weights"][:3] for row in edits(visit)] == [[0, 1, 0]]
     page.get_by_role("button", name="Let go").click()
     page.get_by_role("button", name="A drawn cell").click()

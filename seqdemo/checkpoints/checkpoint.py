@@ -294,7 +294,7 @@ def utf8(data: bytes, name: str) -> str:
 
 def open_folder(path: Path, home: Path | None = None) -> tuple[Folder, dict[str, Any]]:
     if path.is_dir() and not os.path.lexists(path / MANIFEST):
-        raise no_manifest(path)  # before a word on files of a folder that is no checkpoint
+        raise no_manifest(path)  # or else the first complaint would be about some file in it
     folder = Folder(path, home)
     folder.open_manifest()
     return folder, parse_config(folder.checked(CONFIG))

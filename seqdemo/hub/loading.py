@@ -79,7 +79,7 @@ WAYS.update(from_pretrained=from_pretrained, push_to_hub=push_to_hub)
 
 
 def seconds_of(deadline: float | None) -> float:
-    """The deadline that a caller gave, checked, or the default."""
+    """The caller's deadline, after a check; without one, the default."""
     if deadline is not None and (isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not deadline > 0):
         raise InputError(f"deadline must be a number of seconds above 0, not {shown(deadline)}.")
     return deadline or default_deadline()

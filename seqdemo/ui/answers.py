@@ -347,7 +347,7 @@ def blend_sentence(edit: AttentionBlend, config: ModelConfig) -> str:
 
 
 def place_of(edit: AttentionRow, config: ModelConfig) -> str:
-    """The one place that hard attention looks at: the heaviest, and the first of several."""
+    """The place that hard attention looks at: the heaviest; of equally heavy ones, the first."""
     at = edit.weights.index(max(edit.weights))
     if config.encoder != "image":
         return f"place {at + 1}"

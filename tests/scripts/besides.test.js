@@ -1,4 +1,4 @@
-// A step names its side effects: edits that are lost with their model, and a search that changes along.
+// A step names what else it changes: edits that are lost with their model, and a search that changes with it.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { besides } from "../../seqdemo/ui/js/besides.js";

@@ -49,7 +49,7 @@ export function sidesOfMap(own) {
   return SIDES[own || "across"].says;
 }
 
-// The names of the columns. While it writes, the decoder reads the start and then what it wrote, so that each piece stands one column later.
+// The names of the columns. In self-attention of the decoder the first column is the start, the second the first piece it wrote.
 function readNames(payload, own, across) {
   const from = own || "source";
   const names = payload[from].map((piece) => pieceName(piece, payload.kinds[from]));

@@ -1,4 +1,4 @@
-// Side effects of a step, in words: edits that are lost with their model or input, and a search that changes along.
+// What else a step changes, in words: edits that are lost with their model or input, and a search that changes with them.
 import { editName, leftOutOf } from "./editwords.js";
 import { strategyName } from "./finding.js";
 import { LETTERS, same } from "./state.js";

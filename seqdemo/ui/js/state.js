@@ -300,7 +300,7 @@ function covers(clamp, other) {
   return same(gateOf(clamp), gateOf(other)) && all(clamp.units, other.units) && all(clamp.positions, other.positions);
 }
 
-// Whether both clamps of a gate hold something in common.
+// Whether two clamps hold the same gate and share a unit and a step.
 function touches(clamp, other) {
   const some = (mine, its) => !mine || !its || mine.some((item) => its.includes(item));
   return same(gateOf(clamp), gateOf(other)) && some(clamp.units, other.units) && some(clamp.positions, other.positions);
